@@ -41,7 +41,8 @@ from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.further_calls import AtKind, verify_all
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import contest_of, raw
-from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveTrial
+from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live_trial import LiveBench, LiveSubject
 from layout_advise.measure.mode import times_of_original
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.snapshots import snapshots

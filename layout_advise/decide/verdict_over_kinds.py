@@ -14,7 +14,7 @@ from layout_advise.decide.requests import Asking, MeasureAgain, measure_again, t
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, identity_problem, undecided
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
-from layout_advise.measure.live_trial import LiveTrial
+from layout_advise.measure.live_outcome import LiveTrial
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import mode_of
 from layout_advise.measure.stage import TimedAgain

@@ -11,6 +11,7 @@ import numpy as np
 
 from layout_advise.errors import LayoutAdviseError, ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
+from layout_advise.measure.live_outcome import LiveTrial, around, unimproved, with_unimproved
 from layout_advise.measure.live_ratio import LiveTimes, live_times
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.ir.effects import Gpr
@@ -19,7 +20,7 @@ from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.observe.case import Case
 from layout_advise.propose.source import Source
 from layout_advise.tracer.live.orders import MOST_LEFT_OUT, MOST_RANGES, LiveCalls, LiveTask
-from layout_advise.tracer.live.outcome import FAULTED, PASSED, STOPPED, LiveRun
+from layout_advise.tracer.live.outcome import FAULTED, STOPPED, LiveRun
 from layout_advise.tracer.live.output import OutputComparison, compare_output
 from layout_advise.tracer.live.run import run_live
 from layout_advise.tracer.process.stopped_program import Range
@@ -29,41 +30,6 @@ GENERAL = 16
 MOST_DEATHS = 4
 """So many calls at which the mock-up ends the program although a survey did not tell are left to the original; with more
 there is no trial."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiveTrial:
-    """A trial and its outcome. ``ratio`` is None where there was no trial, for the ``reason``. ``calls`` of the region ran
-    as the mock-up in the run in which all did that could, ``passed`` did not; ``conversions`` of the data were made in it.
-    ``timed`` calls were timed as both, at ``original_ns`` and ``layout_ns`` each. ``original_s`` and ``layout_s`` are CPU
-    seconds of the whole program. ``own_words`` of the output differ from run to run, and were not compared."""
-
-    ratio: Ratio | None
-    reason: str = ""
-    calls: int = 0
-    passed: int = 0
-    conversions: int = 0
-    timed: int = 0
-    original_ns: float = 0.0
-    layout_ns: float = 0.0
-    original_s: float = 0.0
-    layout_s: float = 0.0
-    exit_status: int = 0
-    output_bytes: int = 0
-    own_words: int = 0
-    stopped: int = 0
-    faulted: int = 0
-    """Calls left to the original as the mock-up came to a way that no compared call took, or reached for other memory than
-    the call studied."""
-    unimproved: float = 0.0
-    """The part of the calls' time, in an ordinary run, that calls left to the original take."""
-    held: bool = False
-    """Whether each access in all those calls was held against the map of the layout, in a run of its own."""
-    surveyed: int = 0
-    """The last call that a survey came to; later ones were left to the original. 0: there are none."""
-    converted: bool = False
-    """Whether the data were converted right before the timed calls: the ratio then holds those with warm and with flushed
-    copies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,26 +148,6 @@ class LiveBench:
 def _end(structure: Structure) -> int:
     """The end of the last element, where rows may lie apart."""
     return structure.base + sum((d.count - 1) * d.stride for d in structure.dims) + structure.element_bytes
-
-
-def around(ratio: Ratio, times: LiveTimes) -> Ratio:
-    """``ratio`` with what the timing itself adds to a call of the original and of the mock-up, as it may be."""
-    lo = ratio.lo * max(0.0, 1 - MEASURE.live_original_ns / times.original_ns)
-    return replace(ratio, lo=lo, hi=ratio.hi * (1 + MEASURE.live_mockup_ns / times.layout_ns))
-
-
-def unimproved(ordinary: LiveRun, tried: LiveRun, calls: int | None = None) -> float:
-    """The part of the time of the calls timed in an ordinary run (of the first ``calls`` of them) that calls take which
-    ``tried`` left to the original."""
-    n = min(len(ordinary.times), len(tried.roles), *([] if calls is None else [calls]))
-    timed = ordinary.times[:n]
-    left = timed[(tried.roles[:n] & np.uint64(PASSED)) != 0]
-    return float(left.sum() / timed.sum()) if timed.sum() > 0 else 0.0
-
-
-def with_unimproved(ratio: Ratio, part: float) -> Ratio:
-    """``ratio`` whose lower end has ``part`` of the time as slow as it was."""
-    return replace(ratio, lo=min(ratio.lo, 1 / (part + (1 - part) / ratio.lo))) if ratio.lo > 0 else ratio
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from layout_advise.decide.decision import Decision
 from layout_advise.decide.requests import Answer, Asking, MeasureMore, Request, RunLive, TimeInProgram
 from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original
-from layout_advise.measure.live_trial import LiveTrial
+from layout_advise.measure.live_outcome import LiveTrial
 from layout_advise.measure.setup import Bench, Contest
 from layout_advise.measure.stage import time_built
 from layout_advise.mockup.timing.timings import Timings

@@ -18,7 +18,7 @@ from layout_advise.decide.single import decide_single
 from layout_advise.decide.verdict import LiveWish, VerdictContext
 from layout_advise.describe.describe import ablation
 from layout_advise.measure.effort import plans_for
-from layout_advise.measure.live_trial import LiveTrial
+from layout_advise.measure.live_outcome import LiveTrial
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.setup import Bench, Contest, Entrant
 from layout_advise.mockup.timing.plan import Memory, TimingPlan

@@ -13,7 +13,8 @@ import pytest
 from layout_advise.errors import ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
 from layout_advise.measure import live_trial
-from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveTrial, with_unimproved
+from layout_advise.measure.live_outcome import LiveTrial, with_unimproved
+from layout_advise.measure.live_trial import LiveBench, LiveSubject
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.remap.conversion_view import NOTHING
 from layout_advise.mockup.timing.statistics import Ratio

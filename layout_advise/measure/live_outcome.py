@@ -1,0 +1,67 @@
+"""The outcome of a trial in the running program, and what its interval has to hold (``docs/decisions/0069``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from layout_advise.measure.live_ratio import LiveTimes
+from layout_advise.measure.policy import MEASURE
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.tracer.live.outcome import PASSED, LiveRun
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTrial:
+    """A trial and its outcome. ``ratio`` is None where there was no trial, for the ``reason``. ``calls`` of the region ran
+    as the mock-up in the run in which all did that could, ``passed`` did not; ``conversions`` of the data were made in it.
+    ``timed`` calls were timed as both, at ``original_ns`` and ``layout_ns`` each. ``original_s`` and ``layout_s`` are CPU
+    seconds of the whole program. ``own_words`` of the output differ from run to run, and were not compared."""
+
+    ratio: Ratio | None
+    reason: str = ""
+    calls: int = 0
+    passed: int = 0
+    conversions: int = 0
+    timed: int = 0
+    original_ns: float = 0.0
+    layout_ns: float = 0.0
+    original_s: float = 0.0
+    layout_s: float = 0.0
+    exit_status: int = 0
+    output_bytes: int = 0
+    own_words: int = 0
+    stopped: int = 0
+    faulted: int = 0
+    """Calls left to the original as the mock-up came to a way that no compared call took, or reached for other memory than
+    the call studied."""
+    unimproved: float = 0.0
+    """The part of the calls' time, in an ordinary run, that calls left to the original take."""
+    held: bool = False
+    """Whether each access in all those calls was held against the map of the layout, in a run of its own."""
+    surveyed: int = 0
+    """The last call that a survey came to; later ones were left to the original. 0: there are none."""
+    converted: bool = False
+    """Whether the data were converted right before the timed calls: the ratio then holds those with warm and with flushed
+    copies."""
+
+
+def around(ratio: Ratio, times: LiveTimes) -> Ratio:
+    """``ratio`` with what the timing itself adds to a call of the original and of the mock-up, as it may be."""
+    lo = ratio.lo * max(0.0, 1 - MEASURE.live_original_ns / times.original_ns)
+    return replace(ratio, lo=lo, hi=ratio.hi * (1 + MEASURE.live_mockup_ns / times.layout_ns))
+
+
+def unimproved(ordinary: LiveRun, tried: LiveRun, calls: int | None = None) -> float:
+    """The part of the time of the calls timed in an ordinary run (of the first ``calls`` of them) that calls take which
+    ``tried`` left to the original."""
+    n = min(len(ordinary.times), len(tried.roles), *([] if calls is None else [calls]))
+    timed = ordinary.times[:n]
+    left = timed[(tried.roles[:n] & np.uint64(PASSED)) != 0]
+    return float(left.sum() / timed.sum()) if timed.sum() > 0 else 0.0
+
+
+def with_unimproved(ratio: Ratio, part: float) -> Ratio:
+    """``ratio`` whose lower end has ``part`` of the time as slow as it was."""
+    return replace(ratio, lo=min(ratio.lo, 1 / (part + (1 - part) / ratio.lo))) if ratio.lo > 0 else ratio
