@@ -157,8 +157,8 @@ def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Bindi
     left_out = {(pc, operand) for pc, operand, _ in lifted.skipped}
     reached = [*structure_of.items(), *((key, name) for key, parts in binding.shared.items() for name in parts)]
     for key, name in reached:
-        if key not in lifted_keys and key not in left_out:
+        if lifted.runs_natively(key[0]):
+            impossible.setdefault(name, f"the reference at {key[0]:#x} is made by a call that stays a call")
+        elif key not in lifted_keys and key not in left_out:
             impossible.setdefault(name, f"the traced reference at {key[0]:#x} is not in the lifted code")
-        elif lifted.runs_natively(key[0]):
-            impossible.setdefault(name, f"the reference at {key[0]:#x} is also made by a call that stays a call")
     return binding

@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Point
+from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.lift import lift
@@ -61,4 +63,8 @@ def test_what_runs_natively_is_not_missed_in_the_records() -> None:
     )  # fmt: skip
     lifted = Lifted("f", 0x4000, (), (), ())
     assert check_records(np.array([], np.uint64), trace, lifted)
-    assert not check_records(np.array([], np.uint64), trace, replace(lifted, native=((0x4000, 0x4020),)))
+    native = replace(lifted, native=((0x4000, 0x4020),))
+    assert not check_records(np.array([], np.uint64), trace, native)
+    structure = Structure("s0", "p", 0, 256, (Dim(32, 8),), (Field("x", 0, 8, "double", 2, 0),))
+    assert bind(native, trace, (structure,)).impossible["s0"].endswith("is made by a call that stays a call")
+    assert bind(lifted, trace, (structure,)).impossible["s0"].endswith("is not in the lifted code")
