@@ -120,5 +120,6 @@ def with_peers(verdict: Verdict, peers: Sequence[Measured]) -> Verdict:
     gains = [p.speedup.median for p in peers if p.speedup is not None]
     span = " to ".join(dict.fromkeys((times(min(gains)), times(max(gains)))))
     one = len({p.layout for p in peers}) == 1
-    said = f"{named(peers)} {'is' if one else 'are'} statistically tied ({span} times)."
+    fastest = sorted(peers, key=lambda p: -p.speedup.median if p.speedup is not None else 0.0)
+    said = f"{named(fastest)} {'is' if one else 'are'} statistically tied ({span} times)."
     return msgspec.structs.replace(verdict, text=f"{verdict.text} {said}", peers=tuple(p.id for p in peers))

@@ -212,4 +212,5 @@ def ablation(decision: Decision) -> Ablation | None:
     scalar, layout, both = (timings.ratio(ORIGINAL, n, mode) for n in (SCALAR, name.scalar, name))
     builds = [timings.ratio(ORIGINAL, n, mode) for n in (IDENTITY, IDENTITY_RESTRICT, IDENTITY_SIMD)]
     simd = max((ratio for ratio in builds if ratio is not None), key=lambda ratio: ratio.median, default=None)
-    return Ablation(str(name), *(interval(ratio) for ratio in (scalar, layout, simd, both)))
+    alone = (timings.ratio(SCALAR, name.scalar, mode), timings.ratio(name.scalar, name, mode))
+    return Ablation(str(name), *(interval(ratio) for ratio in (scalar, layout, simd, both, *alone)))

@@ -33,7 +33,7 @@ FIELD_GRAPH, AFFINITY = "field graph", "affinity"
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How near to each other the fields of a structure are used, by pair of names in alphabetical order."""
+    """Distances and affinities of the fields of a structure, by pair of names in alphabetical order."""
 
     distances: Mapping[tuple[str, str], float]
     """The memory distance in bytes; of all pairs of fields that are used."""

@@ -267,3 +267,9 @@ class Ablation(msgspec.Struct, frozen=True):
     layout: Interval | None
     simd: Interval | None
     both: Interval | None
+    layout_alone: Interval | None = None
+    """What the layout gains by itself: the unchanged layout's time over the candidate's, both without vector instructions,
+    in the same rounds."""
+    simd_alone: Interval | None = None
+    """What vector instructions gain in the candidate's layout: its time without them over that with them, in the same
+    rounds."""

@@ -1,4 +1,4 @@
-"""Which fields are used together, drawn as SVG: the matrix of affinities and the field graph of memory distances."""
+"""Drawings of fields that are used together, as SVG: the matrix of affinities and the field graph of memory distances."""
 
 from __future__ import annotations
 

@@ -194,6 +194,8 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
         "budget": [(layout.id, t) for layout in found[:MOST_BUDGETS] for t in layout.best.error_budget],
         "ablation": tables.ablation(hotspot),
+        "factors": tables.factors_line(hotspot),
+        "hull": hotspot_words.hull(hotspot),
         "threads": tables.by_threads(hotspot),
         "threads_heads": tables.by_threads_heads(hotspot),
         "threads_notes": tables.by_threads_notes(hotspot),

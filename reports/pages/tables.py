@@ -74,6 +74,33 @@ def ablation(hotspot: HotspotReport) -> list[tuple[str, str, str]]:
     ]
 
 
+def factors(hotspot: HotspotReport) -> list[tuple[str, Interval]]:
+    """The parts of the gain, whose medians multiply to it: of the loop, the layout and SIMD. The interval of a part is that
+    of its two builds in the same rounds, and holds the quotient of their speedups. Empty where one of them was not timed."""
+    found = hotspot.ablation
+    if found is None or found.neither is None or found.layout is None or found.both is None:
+        return []
+    layout = _part(found.layout, found.neither, found.layout_alone)
+    return [("loop", found.neither), ("layout", layout), ("SIMD", _part(found.both, found.layout, found.simd_alone))]
+
+
+def _part(after: Interval, before: Interval, timed: Interval | None) -> Interval:
+    """``after`` over ``before``; without a ratio of the same rounds the interval is that of any two times."""
+    quotient = after.median / before.median
+    low, high = (timed.lo, timed.hi) if timed is not None else (after.lo / before.hi, after.hi / before.lo)
+    return Interval(quotient, min(low, quotient), max(high, quotient), timed.restores if timed is not None else None)
+
+
+def factors_line(hotspot: HotspotReport) -> str:
+    """``3.75× = 0.25× loop [0.24, 0.26] × …``; empty where there is nothing to tell apart."""
+    parts = factors(hotspot)
+    whole = hotspot.ablation.both if hotspot.ablation is not None else None
+    if whole is None or not parts:
+        return ""
+    told = (f"{part.median:.2f} {name} [{part.lo:.2f}, {part.hi:.2f}]" for name, part in parts)
+    return f"{whole.median:.2f}× = {' × '.join(told)}"
+
+
 def _by_form(hotspot: HotspotReport) -> list[tuple[str, str, str]]:
     """The rows for a layout in blocks in plain C and with vector types: of the first layout of which both were timed, empty
     where there is none."""

@@ -184,6 +184,8 @@ def _ablation(console: Console, hotspot: HotspotReport) -> None:
     for name, without, with_ in rows:
         table.add_row(escape(f"  {name}"), escape(without), escape(with_))
     console.print(table)
+    if line := tables.factors_line(hotspot):
+        _say(console, f"  {line}")
 
 
 def _by_threads(console: Console, hotspot: HotspotReport) -> None:

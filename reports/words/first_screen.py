@@ -173,6 +173,8 @@ def _shares(hotspot: HotspotReport, advised: CandidateReport) -> Iterator[str]:
     tied = hotspot_words.tied(hotspot)
     if tied:
         yield tied
+    if hull := hotspot_words.hull(hotspot):
+        yield hull
     if program_gain(hotspot):
         share = f"{hotspot.share:.0%}".replace("%", " %")
         yield f"Program speedup {factor(program_gain(hotspot) or 1.0)} is estimated from {share} of the samples."

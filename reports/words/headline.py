@@ -76,7 +76,8 @@ def _change(hotspot: HotspotReport) -> str:
         return ""
     interval = verdict.interval or advised.speedup
     least = "at least " if interval is not None and verdict.gain < interval.median else ""
-    around = f" ({span(interval)})" if interval is not None else ""
+    doubts = " with every doubt" if advised.speedup is not None and hotspot_words.wider(verdict, advised.speedup) else ""
+    around = f" ({span(interval)}{doubts})" if interval is not None else ""
     whole = program_gain(hotspot)
     program = f", the program {factor(whole)}" if whole is not None else ""
     gain = f"{_of(hotspot)} {least}{factor(verdict.gain)} faster{around}{program}."

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from layout_advise.reports.model.candidate import CandidateReport
+from layout_advise.reports.model.candidate import CandidateReport, Interval
 from layout_advise.reports.model.contract import PassedOver
-from layout_advise.reports.model.hotspot import HotspotReport, KindReport
+from layout_advise.reports.model.hotspot import HotspotReport, KindReport, Verdict
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.words.layout_words import families, view
 from layout_advise.reports.words.quantities import listing, nanoseconds, number
+from layout_advise.reports.words.reason_words import DOUBT_NAMES
+
+ROUNDED = 0.005
+"""Part by which two printed ratios may differ and be the same."""
 
 
 def name(hotspot: HotspotReport) -> str:
@@ -112,9 +117,36 @@ def layout_name(candidate: CandidateReport) -> str:
     return f"{candidate.id.removesuffix(f'-{candidate.variant}')} ({families(candidate)})"
 
 
+def hull(hotspot: HotspotReport) -> str:
+    """The doubts at the ends of the headline's interval, where it is wider than that of the advised speedup; else empty."""
+    verdict = hotspot.verdict
+    winner = next((c for c in hotspot.candidates if c.id == verdict.candidate), None)
+    claimed = verdict.interval
+    if winner is None or winner.speedup is None or claimed is None or not wider(verdict, winner.speedup):
+        return ""
+    ends = [(term.lo, term.hi, DOUBT_NAMES.get(term.term, term.term)) for term in winner.error_budget]
+    ends.append((winner.speedup.lo, winner.speedup.hi, DOUBT_NAMES["processes"]))
+    if winner.over_identity is not None:
+        ends.append((winner.over_identity.lo, winner.over_identity.hi, "over the rebuilt original"))
+    low, high = min(ends), max(ends, key=lambda end: end[1])
+    if not (math.isclose(low[0], claimed.lo, rel_tol=ROUNDED) and math.isclose(high[1], claimed.hi, rel_tol=ROUNDED)):
+        return ""  # made of more than this region
+    return (
+        f"The interval in the headline holds every doubt measured of {winner.id.partition('-')[0]}, from {low[0]:.2f}× "
+        f"({low[2]}) to {high[1]:.2f}× ({high[2]})."
+    )
+
+
+def wider(verdict: Verdict, speedup: Interval) -> bool:
+    """True where the verdict's interval reaches beyond that over processes."""
+    claimed = verdict.interval
+    return claimed is not None and (claimed.lo < speedup.lo or claimed.hi > speedup.hi)
+
+
 def tied(hotspot: HotspotReport) -> str:
-    """``c3 (AoSoA×8) and 2 more are statistically tied.``; empty where nothing is."""
+    """``c3 (AoSoA×8) and 2 more are statistically tied.``, the fastest first; empty where nothing is."""
     found = [c for c in hotspot.candidates if c.id in hotspot.verdict.peers]
+    found.sort(key=lambda c: -c.speedup.median if c.speedup is not None else 0.0)
     names = list(dict.fromkeys(layout_name(c) for c in found))
     if not names:
         return ""

@@ -32,7 +32,7 @@ def told(verdict: Verdict, *made: CandidateReport) -> Report:
 def test_a_change_names_data_layout_gain_and_program() -> None:
     assert headline(report().hotspots[0]) == "Store `particle` as SoA of x: step 3.6× faster (3.5–3.7), the program 1.83×."
     wide = Verdict("change", "c1", 3.5, "measured-gain", "", interval=Interval(3.61, 3.5, 5.7, 9))
-    assert "step at least 3.5× faster (3.5–5.7)" in headline(told(wide).hotspots[0])
+    assert "step at least 3.5× faster (3.5–5.7 with every doubt)" in headline(told(wide).hotspots[0])
 
 
 @pytest.mark.parametrize(
@@ -159,6 +159,34 @@ def test_conversion_and_ties_are_told() -> None:
     assert notes[0] == "Declare the new arrays `restrict`: the gain was measured so."
     assert "pays off after 5 consecutive calls. Converting around every call is 3.3× slower." in notes[1]
     assert "c2 (SoA, compact) is statistically tied." in notes
+
+
+def test_of_tied_layouts_the_fastest_is_named() -> None:
+    slow, fast = candidate(2, Interval(3.4, 3.3, 3.5, 9)), candidate(3, Interval(3.7, 3.6, 3.8, 9), families=("pad",))
+    verdict = Verdict("change", "c1", 3.61, "measured-gain", "So.", peers=("c2", "c3"))
+    shown = told(verdict, candidate(1, GAIN), slow, fast)
+    names = next(note for note in first_screen(shown, shown.hotspots[0]).notes if "tied" in note)
+    assert names.startswith("c3 (padded")
+
+
+def test_an_interval_with_more_than_processes_in_it_says_so() -> None:
+    budget = (BudgetTerm("processes", 3.5, 3.7, "so"), BudgetTerm("form", 3.4, 4.1, "so"))
+    made = candidate(1, GAIN, error_budget=budget)
+    verdict = Verdict("change", "c1", 3.61, "measured-gain", "So.", interval=Interval(3.61, 3.4, 4.1, 9))
+    shown = told(verdict, made)
+    assert "3.6× faster (3.4–4.1 with every doubt)" in headline(shown.hotspots[0])
+    words = "The interval in the headline holds every doubt measured of c1, from 3.40×"
+    assert any(note.startswith(words) for note in first_screen(shown, shown.hotspots[0]).notes)
+    assert words in html.render(shown)
+    rebuilt = msgspec.structs.replace(made, error_budget=budget[:1], over_identity=Interval(3.8, 3.6, 4.1, 9))
+    lower = msgspec.structs.replace(verdict, interval=Interval(3.61, 3.5, 4.1, 9))
+    ends = "from 3.50× (run-to-run noise) to 4.10× (over the rebuilt original)."
+    assert ends in html.render(told(lower, rebuilt))
+    other = msgspec.structs.replace(verdict, interval=Interval(3.61, 2.0, 9.0, 9))
+    assert "The interval in the headline" not in html.render(told(other, rebuilt))
+    plain = told(msgspec.structs.replace(verdict, interval=GAIN), made)
+    assert "faster (3.5–3.7)" in headline(plain.hotspots[0])
+    assert words not in html.render(plain)
 
 
 def test_offsets_as_pahole_prints_them() -> None:

@@ -148,6 +148,27 @@ def test_layout_and_simd_are_shown_apart() -> None:
     assert "Layout and SIMD apart" not in html.render(sample)
 
 
+def test_loop_layout_and_simd_are_factors_of_the_gain() -> None:
+    """Their product is the gain of both; intervals are those timed, else what any two times leave."""
+    sample = report()
+    neither, layout, simd, both = (Interval(v, 0.9 * v, 1.1 * v, 5) for v in (0.5, 1.5, 0.8, 3.6))
+    timed = Ablation("c1", neither, layout, simd, both, Interval(3.1, 2.9, 3.2, 5), Interval(2.5, 2.45, 2.6, 5))
+    hotspot = msgspec.structs.replace(sample.hotspots[0], ablation=timed)
+    parts = dict(tables.factors(hotspot))
+    assert [round(part.median, 9) for part in parts.values()] == [0.5, 3.0, 2.4]
+    assert (parts["layout"].lo, parts["layout"].hi) == (2.9, 3.2)
+    assert (round(parts["SIMD"].lo, 9), parts["SIMD"].hi) == (2.4, 2.6)  # holds the quotient
+    line = "3.60× = 0.50 loop [0.45, 0.55] × 3.00 layout [2.90, 3.20] × 2.40 SIMD [2.40, 2.60]"
+    shown = msgspec.structs.replace(sample, hotspots=(hotspot,))
+    assert line in html.render(shown)
+    assert line in " ".join(terminal.render(shown, width=200).split())
+    old = msgspec.structs.replace(hotspot, ablation=Ablation("c1", neither, layout, simd, both))
+    part = dict(tables.factors(old))["layout"]
+    assert (round(part.lo, 6), round(part.hi, 6)) == (round(1.35 / 0.55, 6), round(1.65 / 0.45, 6))
+    assert tables.factors(msgspec.structs.replace(hotspot, ablation=Ablation("c1", None, layout, simd, both))) == []
+    assert tables.factors_line(sample.hotspots[0]) == ""
+
+
 def test_plain_c_and_vector_types_are_told_apart() -> None:
     blocks = {"families": ("aosoa",), "block": 8}
     gains = {"c1": ("plain", 1.0), "c1-lanes": ("lanes", 2.9), "c1-simd": ("simd", 6.5)}
