@@ -71,7 +71,7 @@ def test_a_whole_run(given: list[str], tmp_path: Path, capfd: pytest.CaptureFixt
         ("count = 64", "count = 0", 2, "buffer bodies has no count, bytes or file"),
         ("local = [16]", "locale = [16]", 2, "no such key: locale"),
         ("global = 64", 'global = 64\nkernel = "fourth"', 2, "no kernel fourth"),
-        ("global = 64", 'global = "many"', 2, "global must be one to three numbers"),
+        ("global = 64", 'global = "many"', 2, "- at `$.global`"),
         ("[[args]]\nvalue = 64\n", "", 2, "2 args, the kernel 3 parameters"),
         ("global = 64", "global = = 64", 2, "cannot read"),
     ],
