@@ -51,7 +51,7 @@ def _place(prefix: str, space: str, base: str, cluster: TiledCluster, member: Bu
     address = f"({space} {alias} *)p.{base} + ({where})" if unit > 1 else f"({space} {alias} *)(p.{base} + ({where}))"
     found = _ARRAY.fullmatch(member.type)
     declared = f"typedef {found[1]} {alias}{found[2]};\n" if found else f"typedef {member.type} {alias};\n"
-    head = f"static inline {space} {alias} *{prefix}_{member.name}({prefix}_ref p, long k)"
+    head = f"static inline {space} {alias} *{prefix}_of_{member.name}({prefix}_ref p, long k)"
     body = f"    const ulong g = (ulong)(p.at + k);\n{note}    return {address};\n"
     return f"{declared}{head}\n{{\n{body}}}\n"
 
@@ -87,7 +87,7 @@ def _moved(prefix: str, layout: BufferLayout, move: Callable[[str, str], str]) -
     """A line for each member; arrays go element by element."""
     lines = []
     for member in layout.record.members:
-        place = f"(*{prefix}_{member.name}(p, k))"
+        place = f"(*{prefix}_of_{member.name}(p, k))"
         found = _ARRAY.fullmatch(member.type)
         sizes = [int(n) for n in re.findall(r"\d+", found[2])] if found else []
         names = [f"i{depth}" for depth in range(len(sizes))]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from layout_advise.apply.rewrite.expressions import SplitExpressions
 from layout_advise.apply.rewrite.program import SourceProgram, arguments, peeled
 from layout_advise.apply.rewrite.syntax import CType, Edit, Syntax
-from layout_advise.apply.rewrite.target import Target
+from layout_advise.apply.rewrite.target import RecordField, Target
 from layout_advise.opencl.source.kernels import Kernel, space_of
 
 ONE_ELEMENT = ("atomic_", "atom_")
@@ -72,6 +72,10 @@ class KernelExpressions(SplitExpressions):
         if inner.kind == "UNARY_OPERATOR" and not self.target.is_pointer(inner.children[0].shape):
             return None
         return super().element(node)
+
+    def place(self, field: RecordField, element: tuple[str, str]) -> str:
+        """The address of a member; its function has a name that no other one can have, whatever the member is called."""
+        return f"{self.target.prefix}_of_{field.name}({element[0]}, {element[1]})"
 
     def _binary_operator(self, node: Syntax) -> list[Edit] | None:
         """A variable that is stored goes by its address: given by value, calling conventions take records apart, which slows

@@ -116,3 +116,15 @@ def test_a_record_in_two_address_spaces_is_refused() -> None:
     program = read_program(source)
     with pytest.raises(SourceError, match="global and in constant memory"):
         rewritten(program, [alone(program, "S")])
+
+
+def test_members_may_be_called_like_what_is_generated() -> None:
+    names = ("put", "store", "load", "plus", "ref", "same", "at")
+    fields = " ".join(f"float {name};" for name in names)
+    sums = " + ".join(f"r[i].{name}" for name in names)
+    source = f"""typedef struct {{ {fields} }} R;
+    __kernel void k(__global R *r) {{ size_t i = get_global_id(0); R own = r[i]; own.put = {sums}; r[i] = own; }}"""
+    program = read_program(source)
+    new = rewritten(program, [alone(program, "R")])
+    assert "la_R_put(r, i, &own)" in new.text
+    assert read_program(new.text).kernels[0].name == "k"
