@@ -1,6 +1,6 @@
 # Everything a checkout needs; each target sets up what it uses.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint fuzz bench field dist docs clean distclean
+.PHONY: help setup demo test test-all lint fuzz nightly bench field dist docs clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -26,6 +26,9 @@ test-all: lint ## all tests
 
 fuzz: setup ## a million damaged files for all that reads files (INPUTS=, SEED=)
 	.venv/bin/python -m tests.support.fuzzing --inputs $(or $(INPUTS),1000000) --seed $(or $(SEED),1)
+
+nightly: setup ## random instructions and functions, lifted, against the processor (FORMS=, FUNCTIONS=, SEED=)
+	.venv/bin/python -m tests.support.nightly --forms $(or $(FORMS),1000000) --functions $(or $(FUNCTIONS),10000) --seed $(or $(SEED),1)
 
 bench: setup ## predicted speedups against hand-written ones
 	$(MAKE) -s -C examples

@@ -42,7 +42,7 @@ def from_compile_commands(file: Path) -> tuple[SourceFile, ...]:
             _of_command(row.get("arguments") or shlex.split(row["command"]), Path(row["directory"]), row["file"])
             for row in rows
         ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(
             f"cannot read {file}", str(error) or type(error).__name__, "cmake or bear write compile_commands.json"
         ) from error

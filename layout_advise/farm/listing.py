@@ -103,7 +103,7 @@ def read_list(path: Path) -> tuple[ProgramEntry, ...]:
         data = tomllib.loads(path.read_text())
     except OSError as error:
         raise UsageError(f"cannot read {path}", error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no list of programs", f"not TOML: {error}") from error
     unknown = sorted(data.keys() - {"defaults", "program"})
     if unknown or not data.get("program"):

@@ -84,7 +84,7 @@ def read_guard(path: Path) -> Guard:
         if path.stat().st_size > GUARD.largest_file:
             raise RunDirError(what, "it is far too large for a guard", hint)
         found = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunDirError(what, getattr(error, "strerror", None) or f"it is not TOML ({error})", hint) from error
     if found.get("format") != FORMAT:
         raise RunDirError(what, f"its format is {found.get('format')!r}, this version reads {FORMAT!r}", hint)

@@ -105,12 +105,12 @@ class LineTable:
         if program is None:
             return None
         version = program.header.version
-        files = program.header.file_entry
+        files = program.header.file_entry or ()  # a damaged header has none
         # files and directories count from 1 up to DWARF 4 (directory 0 is the compilation's), from 0 since DWARF 5
         position = index if version >= 5 else index - 1
         if not 0 <= position < len(files):
             return None
-        directories = program.header.include_directory
+        directories = program.header.include_directory or ()
         number_of = files[position].dir_index
         where = number_of if version >= 5 else number_of - 1
         directory = _decode(directories[where]) if 0 <= where < len(directories) else ""

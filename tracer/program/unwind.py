@@ -59,6 +59,8 @@ class UnwindTable:
         count = min(int.from_bytes(data[8:12], "little"), max(0, len(data) - 12) // 8)
         pairs = np.frombuffer(data, dtype="<i4", count=2 * count, offset=12).reshape(count, 2).astype(np.int64)
         address = int(frames["sh_addr"])
+        if max(address, header["sh_addr"]) >= 1 << 62:
+            return None
         return cls(pairs[:, 0] + header["sh_addr"], pairs[:, 1] + header["sh_addr"] - address, frames.data(), address)
 
     def ranges(self) -> dict[int, int]:

@@ -36,11 +36,11 @@ class NativeMemory:
 class KernelLibrary:
     """A compiled shared object, loaded, and its functions as regions at their run-time addresses."""
 
-    def __init__(self, name: str, directory: Path, compiler: str, *flags: str) -> None:
+    def __init__(self, name: str, directory: Path, compiler: str, *flags: str, source: Path = SOURCE) -> None:
         self.name = name
         self.path = directory / "kernels.so"
         command = [compiler, *flags, "-Wall", "-Wextra", "-Wno-unused-parameter", "-shared", "-fPIC", "-fno-math-errno"]
-        subprocess.run([*command, "-o", str(self.path), str(SOURCE), "-lm"], check=True)
+        subprocess.run([*command, "-o", str(self.path), str(source), "-lm"], check=True)
         self.library = ctypes.CDLL(str(self.path))
         with self.path.open("rb") as file:
             elf = ELFFile(file)
