@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
@@ -107,6 +109,9 @@ def open_image(path: str, load_base: int) -> Image:
 
 
 def _parse(elf: ELFFile, base: int) -> Image:
+    size = elf.stream.seek(0, os.SEEK_END)
+    if any(s["p_offset"] + s["p_filesz"] > size for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"):
+        raise ELFError("a segment reaches beyond the end of the file")
     segments = tuple(
         (base + s["p_vaddr"], s.data(), not s["p_flags"] & _PF_W) for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"
     )

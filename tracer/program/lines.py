@@ -118,5 +118,6 @@ class LineTable:
         return os.path.normpath(os.path.join(compiled_in, directory, _decode(files[position].name)))
 
 
-def _decode(name: bytes | str) -> str:
-    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+def _decode(name: bytes | str | None) -> str:
+    """A name as text; damaged tables have none."""
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name or ""
