@@ -100,7 +100,7 @@ class Seconds(msgspec.Struct, frozen=True):
     measure: float = 0.0
     """Compiling, comparing and timing."""
     total: float = 0.0
-    """From the start of ``trace`` to the report."""
+    """The sum of the stages, in seconds; the time before the program is first run is not in it."""
 
 
 class Profile(msgspec.Struct, frozen=True):

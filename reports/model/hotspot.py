@@ -49,7 +49,7 @@ class TraceSummary(msgspec.Struct, frozen=True):
     """``references`` counts dynamic accesses, ``terms`` the nodes of the folded trace; ``limits`` says what was cut."""
 
     backend: str
-    """What traced it (``clone``, ``valgrind``, ``step``)."""
+    """What traced it (``clone``, ``valgrind``, ``pin``, ``step``)."""
     references: int
     terms: int
     truncated: bool
@@ -219,7 +219,7 @@ class HotspotReport(msgspec.Struct, frozen=True):
     call: int
     """The number of the call that was studied, from 1."""
     snapshot: Literal["criu", "fork"]
-    """How the stopped process was copied."""
+    """How the stopped process was copied for the timing; ``fork`` also where nothing was timed."""
     threads: int
     """Threads that run it."""
     clock: Literal["thread-cpu", "wall"]
