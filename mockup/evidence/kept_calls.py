@@ -15,7 +15,7 @@ def kept_calls(lifted: Lifted) -> tuple[OpaqueCall, ...]:
 
 
 def strings_of(lifted: Lifted) -> frozenset[int]:
-    """Where its ``rep`` operations are that stay instructions."""
+    """The addresses of its ``rep`` operations that stay instructions."""
     calls = (item for item in everything(lifted.body) if isinstance(item, OpaqueCall))
     return frozenset(call.origin.pc for call in calls if (call.function or "").startswith("rep "))
 
