@@ -5,13 +5,19 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import shutil
+from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from layout_advise.cli import main
 from layout_advise.errors import LayoutAdviseError
+from tests.support.fuzzing import trees
 from tests.support.fuzzing.campaign import campaign, told
 from tests.support.fuzzing.readers import READERS
 from tests.support.fuzzing.samples import Samples, samples
@@ -57,3 +63,14 @@ def test_a_campaign_tells_a_hang_and_a_flood_of_memory(monkeypatch: pytest.Monke
     assert told(campaign(2, "1"), said.append) == 2
     assert "MemoryError" in "".join(said)
     assert "more than 0.2 s" in "".join(said)
+
+
+@pytest.mark.parametrize(("key", "value"), [("field", 99), ("buffer", 99), ("dim", 99)])
+def test_a_layout_of_fields_that_there_are_not_is_refused(key: str, value: int, known: Samples, tmp_path: Path) -> None:
+    shutil.copytree(known.run, tmp_path / "run")
+    changed = copy.deepcopy(known.candidates)
+    for node, name in trees.places(changed):
+        if name == key and isinstance(node[name], int):
+            node[name] = value
+    (tmp_path / "run" / "regions" / known.region.name / "candidates.json").write_text(json.dumps(changed))
+    assert main(["emit", str(tmp_path / "run"), "--as", "c"]) == 1
