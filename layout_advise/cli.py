@@ -14,7 +14,7 @@ from types import FrameType, ModuleType
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from layout_advise import __version__
-from layout_advise.commands import apply, compare, demo, doctor, emit, farm, guard, help, layout, report, show, trace
+from layout_advise.commands import apply, compare, demo, doctor, emit, farm, guard, help, layout, report, show, trace, views
 from layout_advise.commands.kernels import calibrate, opencl
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.progress import Interrupted
@@ -24,6 +24,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     report,
     show,
     apply,
+    views,
     emit,
     compare,
     guard,
@@ -55,11 +56,23 @@ exit codes: 0 done, 1 could not, 2 usage, 3 an alarm (--fail-on, guard --check),
 """
 
 
+class CommandParser(argparse.ArgumentParser):
+    """Keeps the words behind ``--`` apart where a command has a default for ``flags``: argparse takes no positional words
+    behind options that follow another positional word."""
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """As ArgumentParser's."""
+        if self.get_default("flags") is None or args is None or "--" not in args:
+            return super().parse_known_args(args, namespace)
+        cut = args.index("--")
+        found, rest = super().parse_known_args(args[:cut], namespace)
+        found.flags = tuple(args[cut + 1 :])
+        return found, rest
+
+
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = argparse.ArgumentParser(
-        prog="layout-advise", description=DESCRIPTION, formatter_class=RawDescriptionRichHelpFormatter
-    )
+    top = CommandParser(prog="layout-advise", description=DESCRIPTION, formatter_class=RawDescriptionRichHelpFormatter)
     top.add_argument("-V", "--version", action="version", version=f"layout-advise {__version__}")
     # with `prog` no help is rendered here: rich would write to stdout, which may be full or closed
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=top.prog)

@@ -1,0 +1,1 @@
+"""Temporary layouts around annotated loops."""

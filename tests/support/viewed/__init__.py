@@ -1,0 +1,1 @@
+"""C++ programs with annotated loops, built with and without their views."""
