@@ -16,6 +16,7 @@ import msgspec
 
 from layout_advise import __version__
 from layout_advise.errors import RunDirError
+from layout_advise.set_aside import forget, give_back, is_whole, set_aside
 from layout_advise.tracer.offspring.processes import start_time
 from layout_advise.tracer.process.channel import is_left_behind
 from layout_advise.tracer.process.disk_space import RECORDS_ROOM, free_bytes
@@ -27,6 +28,8 @@ STAGES = "stages.json"
 REGIONS = "regions"
 TRACE = "trace.lat"
 LONGEST_NAME = 80
+_FILES = (TRACE, "candidates.json", "timings.json", "report.json", "report.html", "program.log", STAGES)
+_FOLDERS = ("mockups", REGIONS)
 
 
 class Marker(msgspec.Struct, frozen=True):
@@ -179,7 +182,7 @@ def _inspect(path: Path, force: bool) -> None:
         raise RunDirError(f"{path} is a file", "the results go into a folder", "choose another name with -o")
     marker = path / MARKER
     if not marker.exists():
-        if any(entry.name != LOCK for entry in path.iterdir()):
+        if not is_whole(path, MARKER) and any(entry.name != LOCK for entry in path.iterdir()):
             raise RunDirError(f"{path} is not a run directory of layout-advise", "it holds other files", "choose another -o")
         return
     try:
@@ -200,12 +203,20 @@ def _inspect(path: Path, force: bool) -> None:
         raise RunDirError(f"{path} holds a complete run", "", "use -f to replace it, -o to write elsewhere")
 
 
+def _is_complete(path: Path) -> bool:
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode((path / MARKER).read_bytes(), type=Marker).complete
+    return False
+
+
 def _clear(path: Path) -> None:
-    for name in (TRACE, "candidates.json", "timings.json", "report.json", "report.html", "program.log", STAGES):
+    for name in _FILES:
         with contextlib.suppress(FileNotFoundError):
             (path / name).unlink()
-    for name in ("mockups", REGIONS):
+    for name in _FOLDERS:
         shutil.rmtree(path / name, ignore_errors=True)
+    for half in path.glob(".*.*.[0-9]*"):  # of write_atomically, in a run that was killed
+        half.unlink(missing_ok=True)
 
 
 def _lock(path: Path) -> int:
@@ -226,7 +237,8 @@ def _lock(path: Path) -> int:
 @contextlib.contextmanager
 def open_run(path: Path, force: bool) -> Iterator[RunDir]:
     """Create (or take over) and lock the run directory. Raises RunDirError when it is complete (without ``force``),
-    foreign, from another version, in use by another run, or cannot be written."""
+    foreign, from another version, in use by another run, or cannot be written. A complete run that is replaced stays until
+    the new one has ended: where that is cut short, the old one is there again, at the latest when the next run opens it."""
     _inspect(path, force)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -234,11 +246,19 @@ def open_run(path: Path, force: bool) -> Iterator[RunDir]:
     except OSError as error:
         raise RunDirError(f"cannot write {path}", error.strerror or str(error), "choose another folder with -o") from error
     try:
+        give_back(path, MARKER, _clear)  # of a run that was killed
         _inspect(path, force)  # another run may have completed it meanwhile
+        if _is_complete(path):
+            set_aside(path, _FILES + _FOLDERS, MARKER)
         _clear(path)
         run = RunDir(path)
         run.mark(complete=False)
-        yield run
+        try:
+            yield run
+        except BaseException:
+            give_back(path, MARKER, _clear)
+            raise
+        forget(path)
     finally:
         with contextlib.suppress(FileNotFoundError):
             (path / LOCK).unlink()

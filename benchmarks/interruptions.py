@@ -1,0 +1,220 @@
+"""Runs that are cut short at random moments: ``python benchmarks/interruptions.py --moments 300``.
+
+``trace`` of a small program gets SIGINT, SIGTERM or SIGKILL, or one of the program's processes SIGKILL or SIGTERM, at a
+moment drawn evenly over the length of a whole run. Afterwards no process, mount, entry of /dev/shm or temporary file may be
+left (after SIGKILL of the tool: none after the next run), a complete run directory that was to be replaced is whole, and one
+that is not complete says so and is taken up by the next run. Exit code 1 where one of these does not hold; each is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent / "tests" / "road" / "victim.c"
+KINDS = ("tool SIGINT", "tool SIGTERM", "tool SIGKILL", "program SIGKILL", "program SIGTERM")
+OPTIONS = ("-v", "--restores", "3", "--candidates", "1", "--budget", "1", "--hotspot", "work")
+PROGRAM = ("./victim", "plain", "60000", "300")
+PATIENCE = 10.0
+"""Seconds that processes have to be gone."""
+LONGEST = 300.0
+"""Seconds after which a run is taken to hang."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One run that is cut short: ``kind`` of signal, after the part ``at`` (0..1) of a whole run's time. ``complete``: the
+    run directory holds a complete run, which this one is to replace."""
+
+    number: int
+    kind: str
+    at: float
+    complete: bool
+
+
+def moments(count: int, seed: int) -> list[Moment]:
+    """Random moments, the kinds in turn."""
+    drawn = random.Random(seed)
+    return [Moment(k, KINDS[k % len(KINDS)], drawn.random(), drawn.random() < 0.5) for k in range(count)]
+
+
+def start(folder: Path, *words: str, force: bool = True) -> subprocess.Popen[bytes]:
+    """``trace`` in ``folder``, with a temporary folder of its own."""
+    command = ["env", "--default-signal=INT,TERM", sys.executable, "-m", "layout_advise", "trace", *OPTIONS, *words]
+    command += ["-f"] * force
+    with (folder / "said").open("wb") as said:
+        return subprocess.Popen(
+            [*command, "-o", "run", "--", *PROGRAM],
+            cwd=folder,
+            env={**os.environ, "TMPDIR": str(folder / "tmp")},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def processes(folder: Path) -> list[int]:
+    """Those whose program lies in ``folder``, or that work in it, but for the tool itself."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (os.readlink(entry / "exe").startswith(f"{folder}/")):
+                found.append(int(entry.name))
+    return found
+
+
+def mounts() -> int:
+    """How many file systems are mounted."""
+    return len(Path("/proc/self/mounts").read_text().splitlines())
+
+
+def of_tool(pid: int) -> list[str]:
+    """What process ``pid`` has in /dev/shm."""
+    return [path.name for path in Path("/dev/shm").glob("layout-advise-*") if str(pid) in path.name.split("-")]
+
+
+def contents(run: Path) -> dict[str, bytes]:
+    """The files of a run directory."""
+    return {str(path.relative_to(run)): path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
+
+
+def remains(folder: Path, pid: int) -> list[str]:
+    """Everything that a run has left."""
+    deadline = time.monotonic() + PATIENCE
+    while processes(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left = [f"process {one}" for one in processes(folder)]
+    left += [f"/dev/shm/{name}" for name in of_tool(pid)]
+    return left + [f"temporary {path.name}" for path in (folder / "tmp").iterdir()]
+
+
+def strike(moment: Moment, tool: subprocess.Popen[bytes], folder: Path) -> bool:
+    """Send the signal; False where there is nobody to send it to."""
+    whom, number = moment.kind.split()
+    found = [tool.pid] if whom == "tool" else processes(folder)
+    if not found or tool.poll() is not None:
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(random.Random(moment.number).choice(found), signal.Signals[number])
+    return True
+
+
+def faults(moment: Moment, folder: Path, whole: float, complete: Path) -> tuple[bool, list[str]]:
+    """Tells whether the signal came before the end, and what does not hold afterwards."""
+    (folder / "tmp").mkdir(parents=True)
+    shutil.copy(complete.parent / "victim", folder / "victim")
+    if moment.complete:
+        shutil.copytree(complete, folder / "run", symlinks=True)
+    before, found = mounts(), []
+    tool = start(folder)
+    time.sleep(moment.at * whole)
+    came = strike(moment, tool, folder)
+    try:
+        code = tool.wait(LONGEST)
+    except subprocess.TimeoutExpired:
+        tool.kill()
+        code = tool.wait()
+        found.append("it hung")
+    said = (folder / "said").read_text(errors="replace")
+    if "Traceback" in said:
+        found.append("traceback: " + said.strip().splitlines()[-1])
+    if came and moment.kind in ("tool SIGINT", "tool SIGTERM"):
+        expected = 128 + signal.Signals[moment.kind.split()[1]]
+        if code not in (0, expected):
+            found.append(f"exit code {code} and not {expected}")
+    if moment.kind != "tool SIGKILL":
+        found += remains(folder, tool.pid)
+    found += run_directory(moment, folder, code, contents(complete))
+    if code != 0:
+        found += taken_up(moment, folder, tool.pid, complete)
+    if mounts() > before:
+        found.append("a mount is left")
+    return came, found
+
+
+def is_complete(run: Path) -> bool:
+    """What its marker says."""
+    with contextlib.suppress(OSError, ValueError):
+        return bool(json.loads((run / "run.json").read_bytes())["complete"])
+    return False
+
+
+def run_directory(moment: Moment, folder: Path, code: int, old: dict[str, bytes]) -> list[str]:
+    """What does not hold of the run directory."""
+    run = folder / "run"
+    if code == 0:
+        return [] if is_complete(run) else ["the run ended well and its directory is not complete"]
+    if not moment.complete or moment.kind == "tool SIGKILL":
+        if is_complete(run) and not moment.complete:
+            return ["the run did not end well and its directory is complete"]
+        return []
+    return [] if contents(run) == old else ["the complete run that was there is not whole"]
+
+
+def taken_up(moment: Moment, folder: Path, pid: int, complete: Path) -> list[str]:
+    """The next run: it takes the directory up (or refuses a complete one), and clears what a killed one left."""
+    run, found = folder / "run", []
+    if moment.complete:
+        again = start(folder, force=False)
+        if again.wait(LONGEST) != 1 or contents(run) != contents(complete):
+            found.append("the complete run that was there is not whole after the next")
+    elif not is_complete(run) and run.exists():
+        words = [sys.executable, "-m", "layout_advise", "report", "run"]
+        report = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        if report.returncode == 0 or len(report.stderr.splitlines()) != 1:
+            found.append(f"an incomplete run is reported: {report.stderr[-200:]}")
+    following = start(folder, "--until", "sample")
+    if following.wait(LONGEST) != 0:
+        found.append("the next run failed: " + (folder / "said").read_text(errors="replace")[-200:])
+    return found + remains(folder, pid)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The table on stdout; 1 where something does not hold."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--moments", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further moment after so long")
+    given = parser.parse_args(words)
+    begun, rows, failed = time.monotonic(), Counter[str](), Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="interruptions-") as place:
+        top = Path(place).resolve()
+        (top / "whole" / "tmp").mkdir(parents=True)
+        subprocess.run(["gcc", "-g", "-O2", "-o", top / "whole" / "victim", SOURCE], check=True)
+        first = time.monotonic()
+        if start(top / "whole").wait() != 0:
+            print((top / "whole" / "said").read_text(), file=sys.stderr)
+            return 1
+        whole = time.monotonic() - first
+        print(f"a whole run takes {whole:.1f} s", flush=True)
+        for moment in moments(given.moments, given.seed):
+            if time.monotonic() - begun > given.seconds:
+                break
+            folder = top / str(moment.number)
+            came, found = faults(moment, folder, whole, top / "whole" / "run")
+            rows[f"{moment.kind}{'' if came else ', after the end'}"] += 1
+            for fault in found:
+                failed[moment.kind] += 1
+                print(f"moment {moment.number}, {moment.kind} at {moment.at:.3f}: {fault}", flush=True)
+            shutil.rmtree(folder)
+    for kind, count in sorted(rows.items()):
+        print(f"| {kind} | {count} |")
+    print(f"{sum(rows.values())} moments, {sum(failed.values())} faults")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
