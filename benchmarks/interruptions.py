@@ -88,7 +88,7 @@ def of_tool(pid: int) -> list[str]:
 
 def contents(run: Path) -> dict[str, bytes]:
     """The files of a run directory."""
-    return {str(path.relative_to(run)): path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
+    return {str(p.relative_to(run)): p.read_bytes() for p in sorted(run.rglob("*")) if p.is_file() and p.name != ".lock"}
 
 
 def remains(folder: Path, pid: int) -> list[str]:

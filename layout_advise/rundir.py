@@ -16,7 +16,7 @@ import msgspec
 
 from layout_advise import __version__
 from layout_advise.errors import RunDirError
-from layout_advise.set_aside import forget, give_back, is_whole, set_aside
+from layout_advise.set_aside import BEFORE, forget, give_back, is_whole, set_aside
 from layout_advise.tracer.offspring.processes import start_time
 from layout_advise.tracer.process.channel import is_left_behind
 from layout_advise.tracer.process.disk_space import RECORDS_ROOM, free_bytes
@@ -239,7 +239,8 @@ def open_run(path: Path, force: bool) -> Iterator[RunDir]:
     """Create (or take over) and lock the run directory. Raises RunDirError when it is complete (without ``force``),
     foreign, from another version, in use by another run, or cannot be written. A complete run that is replaced stays until
     the new one has ended: where that is cut short, the old one is there again, at the latest when the next run opens it."""
-    _inspect(path, force)
+    if not (path / BEFORE).is_dir():
+        _inspect(path, force)
     try:
         path.mkdir(parents=True, exist_ok=True)
         lock = _lock(path / LOCK)

@@ -12,8 +12,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-BEFORE = ".before"
-_GONE = ".gone"
+BEFORE, _GONE = ".layout-advise-before", ".layout-advise-gone"
 
 
 def is_whole(path: Path, marker: str) -> bool:

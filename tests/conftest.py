@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from layout_advise.tracer.sampling.turns import VARIABLE
+
 settings.register_profile("house", deadline=None)  # nothing is timed in tests: the machine may be busy
 settings.load_profile("house")
 
@@ -20,6 +22,12 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "110")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
+
+
+@pytest.fixture(autouse=True)
+def own_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests are not timed: those that run side by side do not wait for each other."""
+    monkeypatch.setenv(VARIABLE, str(os.getpid()))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from layout_advise.tracer.live.outcome import FAULTED, STOPPED, LiveRun
 from layout_advise.tracer.live.output import OutputComparison, compare_output
 from layout_advise.tracer.live.run import run_live
 from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.sampling.turns import own_time
 from layout_advise.tracer.trace.trace import Allocation
 
 GENERAL = 16
@@ -85,7 +85,7 @@ class LiveBench:
         try:
             if why := self.refusal():
                 raise _NoTrialError(why)
-            return _Trial(self, subject, self.task(subject), time.monotonic() + MEASURE.live_s).carried_out()
+            return _Trial(self, subject, self.task(subject), own_time() + MEASURE.live_s).carried_out()
         except _NoTrialError as why:
             return LiveTrial(None, str(why))
         except LayoutAdviseError as error:
@@ -200,11 +200,11 @@ class _Trial:
         return int(((roles & np.uint64(STOPPED)) != 0).sum()), int(((roles & np.uint64(FAULTED)) != 0).sum())
 
     def _run(self, calls: LiveCalls, seed: int, mockup: Path | None = None) -> LiveRun:
-        if time.monotonic() > self.deadline:
+        if own_time() > self.deadline:
             raise _NoTrialError(f"it takes longer than {MEASURE.live_s:.0f} s")
         case, known = self.bench.case, [run.seconds for run in self.bench.ordinary]
         ns = case.per_call(case.chosen.in_situ_ns)
-        limit = max(MEASURE.live_slower * min(known), 10.0) if known else self.deadline - time.monotonic()
+        limit = max(MEASURE.live_slower * min(known), 10.0) if known else self.deadline - own_time()
         return run_live(
             case.settings.command,
             case.profiled.entry,
@@ -321,11 +321,11 @@ class _Trial:
         pairs: list[tuple[LiveRun, LiveRun]] = []
         step = self.bench.case.space.progress
         while len(pairs) < MEASURE.live_pairs:
-            begun = time.monotonic()
+            begun = own_time()
             pairs.append(self._pair(len(pairs) + 1))
             step.count("trying a layout in the running program", len(pairs), MEASURE.live_pairs)
-            took = time.monotonic() - begun
-            if len(pairs) >= MEASURE.live_fewest_pairs and time.monotonic() + took > self.deadline:
+            took = own_time() - begun
+            if len(pairs) >= MEASURE.live_fewest_pairs and own_time() + took > self.deadline:
                 break
         found = live_times(pairs)
         if found is None:

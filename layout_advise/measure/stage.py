@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDEN
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
 from layout_advise.tracer.process.stopped_program import Snapshots
+from layout_advise.tracer.sampling.turns import own_time
 from layout_advise.verify.compare import Findings
 
 
@@ -33,7 +33,7 @@ class KindTimed:
     times: FirstTimes | None
     unaffected: frozenset[Variant] = field(default_factory=frozenset)
     end: float = math.inf
-    """Until when (``time.monotonic``) further processes may be begun."""
+    """Until when (``own_time``) further processes may be begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def measure_kind(
     Candidates are timed with their code at several places where times depend on these and the original takes as long in the
     snapshot as in the program: else several calls in a row are going to be timed."""
     source, budget = built.source, case.settings.budget or MEASURE.budget_s
-    end = time.monotonic() + budget
+    end = own_time() + budget
     around = case.timed_calls if case.settings.temporary else None
     contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)
     bench = _bench(case, seen, snapshots, budget, branches=source.branches)
@@ -95,7 +95,7 @@ def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Varian
     """``first`` and the times of ``candidates``, and of what they are compared with, in half as many processes again. None
     where the time is spent, or there were processes enough."""
     assert timed.times is not None
-    done, left = len(first.steady), timed.end - time.monotonic()
+    done, left = len(first.steady), timed.end - own_time()
     if left <= 0 or done >= MEASURE.most_restores:
         return None
     contest, bench = timed.times.contest, timed.times.bench

@@ -8,7 +8,6 @@ What follows from the times: :mod:`layout_advise.mockup.timing.timings`, :mod:`l
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -20,6 +19,7 @@ from layout_advise.mockup.timing.ratios import gain
 from layout_advise.mockup.timing.restored import BrokenVariant, Restore
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, SCALAR, Variant
+from layout_advise.tracer.sampling.turns import own_time, own_turn
 
 
 def measure(
@@ -40,9 +40,9 @@ def measure(
     timings = more if more is not None else Timings(typical=plan.typical)
     timings = replace(timings, blocked=timings.blocked | {v.name for v in variants if v.blocked})
     alive = [v for v in variants if v.name not in timings.failed]
-    attempts, begun = 0, time.monotonic()
+    attempts, begun = 0, own_time()
     while len(timings.steady) < plan.restores:
-        if plan.seconds and is_over(plan, len(timings.steady), time.monotonic() - begun):
+        if plan.seconds and is_over(plan, len(timings.steady), own_time() - begun):
             break
         attempts += 1
         if attempts > 2 * plan.restores + len(variants):
@@ -50,7 +50,8 @@ def measure(
                 "cannot time the hotspot", "too many restored processes failed", "see the logs beside the mock-ups"
             )
         try:
-            timings = timings.with_process(Restore(plan, timings, alive, memory).run(snapshots))
+            with own_turn():
+                timings = timings.with_process(Restore(plan, timings, alive, memory).run(snapshots))
         except BrokenVariant as broken:
             if broken.name == ORIGINAL:
                 raise SnapshotError(
@@ -59,9 +60,9 @@ def measure(
             timings = replace(timings, failed={**timings.failed, broken.name: broken.why})
             alive = [v for v in alive if broken.name not in (v.name, v.name.own)]
             continue
-        done = time.monotonic()
+        done = own_time()
         progress(len(timings.steady), plan.restores)
-        begun += time.monotonic() - done  # a benchmark runs other programs here
+        begun += own_time() - done  # a benchmark runs other programs here
         if drop and len(timings.steady) >= TIMING.drop_after:
             timings, alive = _without_losers(timings, alive, plan)
         if len(timings.steady) == TIMING.drop_after:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from layout_advise import rundir
 from layout_advise.errors import RunDirError
-from layout_advise.rundir import MARKER, open_run, scratch, write_atomically
+from layout_advise.rundir import LOCK, MARKER, open_run, scratch, write_atomically
 
 
 def test_a_complete_run_needs_force(tmp_path: Path) -> None:
@@ -96,3 +97,60 @@ def test_scratch_is_gone_and_that_of_killed_runs_is_swept(tmp_path: Path, monkey
         with scratch():  # a living run's folder stays
             assert mine.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def filled(path: Path) -> dict[str, bytes]:
+    """A complete run with some files."""
+    with open_run(path, force=False) as run:
+        run.report.write_text("{}")
+        run.html.write_text("old")
+        run.region("f").candidates.write_text("[]")
+        run.mark(complete=True)
+    return contents(path)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {
+        str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file() and each.name != LOCK
+    }
+
+
+def test_a_run_that_fails_gives_the_complete_one_back(tmp_path: Path) -> None:
+    path = tmp_path / "app.layout"
+    old = filled(path)
+    with contextlib.suppress(KeyboardInterrupt), open_run(path, force=True) as run:
+        run.report.write_text("new")
+        run.region("g").candidates.write_text("[1]")
+        assert not run.html.exists()
+        raise KeyboardInterrupt
+    assert contents(path) == old
+    with open_run(path, force=True) as run:
+        run.mark(complete=True)
+    assert set(contents(path)) == {MARKER}
+
+
+@pytest.mark.parametrize("renames", range(16))
+def test_a_run_killed_at_any_rename_leaves_the_complete_one_to_the_next(renames: int, tmp_path: Path) -> None:
+    """Killed while the old run is set aside, while the new one is written, or while the old one is given back."""
+    path = tmp_path / "app.layout"
+    old = filled(path)
+    code = f"""
+import os, sys
+from pathlib import Path
+from layout_advise import rundir
+real, left = os.replace, [{renames}]
+def replace(one, other):
+    if not left[0]:
+        os._exit(9)
+    left[0] -= 1
+    real(one, other)
+os.replace = replace
+with rundir.open_run(Path({str(path)!r}), True) as run:
+    run.report.write_text("new")
+    (run.path / ".report.html.123").write_text("ha")
+    raise KeyboardInterrupt
+"""
+    subprocess.run([sys.executable, "-c", code], check=False, stderr=subprocess.DEVNULL)
+    with pytest.raises(RunDirError, match="complete run; use -f"), open_run(path, force=False):
+        pass
+    assert contents(path) == old

@@ -17,6 +17,7 @@ from layout_advise.tracer.process.agent_run import agent_run
 from layout_advise.tracer.process.channel import Mode, Orders, State
 from layout_advise.tracer.process.launch import Start
 from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.sampling.turns import own_turn
 
 _HINT = "--no-live leaves the trial out"
 
@@ -46,7 +47,7 @@ def run_live(
         orders = Orders(Mode.LIVE, entry, first=task.first, quick=quick)
         files = {"live": task.packed(calls, seed)}
         before = _children_seconds()
-        with agent_run(start, orders, tables={"rows": TABLE_BYTES}, files=files) as (folder, process):
+        with own_turn(), agent_run(start, orders, tables={"rows": TABLE_BYTES}, files=files) as (folder, process):
             try:
                 process.wait(timeout)
             except subprocess.TimeoutExpired:

@@ -20,6 +20,7 @@ from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.procfs import parse_mappings
 from layout_advise.tracer.process.stopped_program import AT_ONCE, Calm, Sample
 from layout_advise.tracer.sampling.call_chains import SAMPLED
+from layout_advise.tracer.sampling.turns import own_turn
 from layout_advise.tracer.trace import trace
 
 MAX_SAMPLES = 1 << 20
@@ -150,7 +151,7 @@ def probe(
         Mode.PROBE, entry, first=first, timed=timed, max_calls=max_calls or 0, quick=quick,
         calm=(calm.ticks, calm.patience_ns),
     )  # fmt: skip
-    with agent_run(Start(command, stdin_path, env), orders) as (folder, process):
+    with own_turn(), agent_run(Start(command, stdin_path, env), orders) as (folder, process):
         seconds = _run_to_end(process, folder.begun, timeout, "its hotspot was timed")
         status = folder.status()
         if status.state < State.PATCHED:

@@ -1,0 +1,61 @@
+"""Runs cut short at random moments, by the script of the benchmarks; and runs beside each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+VICTIM = ROOT / "tests" / "road" / "victim.c"
+
+
+@pytest.mark.slow
+def test_nothing_is_left_by_runs_that_are_cut_short() -> None:
+    """Two moments of each kind of signal; other ones each time would not be repeatable."""
+    command = [sys.executable, ROOT / "benchmarks" / "interruptions.py", "--moments", "10", "--seed", "28"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10 moments, 0 faults" in done.stdout
+
+
+@pytest.mark.slow
+def test_four_runs_beside_each_other(tmp_path: Path) -> None:
+    """Two of them on one run directory: one of these is refused. Their timed parts take turns."""
+    subprocess.run(["gcc", "-g", "-O2", "-o", tmp_path / "victim", VICTIM], check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "layout_advise",
+        "trace",
+        "-q",
+        "--restores",
+        "3",
+        "--candidates",
+        "1",
+        "--hotspot",
+        "work",
+    ]
+    environment = {**os.environ, "LAYOUT_ADVISE_TURNS": str(tmp_path)}
+    runs = [
+        subprocess.Popen(
+            [*command, "-o", name, "--", "./victim", "plain", "60000", "300"],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("a", "b", "c", "c")
+    ]
+    ended = [(run.communicate(), run.returncode) for run in runs]
+    assert sorted(code for _, code in ended) == [0, 0, 0, 1], ended
+    (refused,) = (err for (_, err), code in ended if code)
+    assert "in use by another run" in refused
+    for name in ("a", "b", "c"):
+        (hotspot,) = json.loads((tmp_path / name / "report.json").read_text())["hotspots"]
+        assert hotspot["identity"]["evidence"] == "verified"
