@@ -152,16 +152,19 @@ def is_complete(run: Path) -> bool:
     return False
 
 
+def is_whole(run: Path, old: dict[str, bytes]) -> bool:
+    """Returns whether the old run is there as it was, or a new one that ended before the signal came."""
+    return contents(run) == old or (is_complete(run) and contents(run).keys() == old.keys())
+
+
 def run_directory(moment: Moment, folder: Path, code: int, old: dict[str, bytes]) -> list[str]:
     """What does not hold of the run directory."""
     run = folder / "run"
     if code == 0:
         return [] if is_complete(run) else ["the run ended well and its directory is not complete"]
-    if not moment.complete or moment.kind == "tool SIGKILL":
-        if is_complete(run) and not moment.complete:
-            return ["the run did not end well and its directory is complete"]
+    if not moment.complete or moment.kind == "tool SIGKILL" or is_whole(run, old):
         return []
-    return [] if contents(run) == old else ["the complete run that was there is not whole"]
+    return ["the complete run that was there is not whole"]
 
 
 def taken_up(moment: Moment, folder: Path, pid: int, complete: Path) -> list[str]:
@@ -169,7 +172,7 @@ def taken_up(moment: Moment, folder: Path, pid: int, complete: Path) -> list[str
     run, found = folder / "run", []
     if moment.complete:
         again = start(folder, force=False)
-        if again.wait(LONGEST) != 1 or contents(run) != contents(complete):
+        if again.wait(LONGEST) != 1 or not is_whole(run, contents(complete)):
             found.append("the complete run that was there is not whole after the next")
     elif not is_complete(run) and run.exists():
         words = [sys.executable, "-m", "layout_advise", "report", "run"]

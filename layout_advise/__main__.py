@@ -1,7 +1,26 @@
-"""``python -m layout_advise``."""
+"""``python -m layout_advise``, and the command: heeds signals before the rest is brought in, which takes a while."""
 
+import os
+import signal
 import sys
 
-from layout_advise.cli import main
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-sys.exit(main())
+
+def main() -> int:
+    """Run the command line. A signal before it begins, or after its end, finds nothing that would have to be stopped."""
+    for number in SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _end)
+    from layout_advise.cli import main as carry_out
+
+    return carry_out()
+
+
+def _end(number: int, _frame: object) -> None:
+    os.write(2, b"layout-advise: interrupted\n")
+    os._exit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,10 +18,21 @@ VICTIM = ROOT / "tests" / "road" / "victim.c"
 @pytest.mark.slow
 def test_nothing_is_left_by_runs_that_are_cut_short() -> None:
     """Two moments of each kind of signal; other ones each time would not be repeatable."""
-    command = [sys.executable, ROOT / "benchmarks" / "interruptions.py", "--moments", "10", "--seed", "28"]
+    command = [sys.executable, str(ROOT / "benchmarks" / "interruptions.py"), "--moments", "10", "--seed", "28"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "10 moments, 0 faults" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_tool_is_brought_in(number: signal.Signals, tmp_path: Path) -> None:
+    """A library that is imported by then sends it."""
+    shim = f"import os, time\nos.kill(os.getpid(), {number.value})\ntime.sleep(60)\n"
+    (tmp_path / "rich_argparse.py").write_text(shim)
+    command = ["env", "--default-signal=INT,TERM", sys.executable, "-m", "layout_advise", "trace", "--", "true"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (128 + number, "layout-advise: interrupted\n")
 
 
 @pytest.mark.slow
