@@ -16,10 +16,10 @@ import msgspec
 
 from layout_advise import __version__
 from layout_advise.errors import RunDirError
-from layout_advise.set_aside import BEFORE, forget, give_back, is_whole, set_aside
 from layout_advise.tracer.offspring.processes import start_time
 from layout_advise.tracer.process.channel import is_left_behind
 from layout_advise.tracer.process.disk_space import RECORDS_ROOM, free_bytes
+from layout_advise.tracer.trace.set_aside import BEFORE, forget, give_back, is_whole, set_aside
 
 FORMAT = "layout-advise.run/2"
 MARKER = "run.json"
