@@ -157,7 +157,7 @@ def compile_commands(random: Random, known: Samples) -> None:
 def term(random: Random, known: Samples) -> None:
     """A term and a rule, as they are written on the command line."""
     text = raw_bytes.damaged(random, random.choice(TERMS).encode()).decode("utf-8", "replace")
-    words = [f"--rule={random.choice(('4@0', '5@0:4', '9@1:0,2', '7@2', '1@0'))}"] if random.random() < 0.5 else []
+    words = [f"--rule={random.choice(('4@0', '5@0:4', '9@1:0,2', '7@2', '1@0:2'))}"] if random.random() < 0.5 else []
     with contextlib.suppress(argparse.ArgumentTypeError):
         rule(raw_bytes.damaged(random, b"5@0:4").decode("utf-8", "replace"))
     command("layout", *words, "--", text)
