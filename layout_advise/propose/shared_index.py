@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 
@@ -99,7 +100,9 @@ def _boxes(stream: Stream, structure: Structure) -> Hashable | None:
 
 
 def _connected(groups: Sequence[dict[str, int]], order: Sequence[str]) -> Iterator[SharedIndex]:
-    """Those of ``groups`` (loops by id) with an id in common as one, its ids in the ``order`` of the code."""
+    """Those of ``groups`` (loops by id) with an id in common as one, its ids in the ``order`` of the code; behind them those
+    that no access reaches alone, as it is tested at run time which structure it comes to."""
+    places = {name: number for number, name in enumerate(dict.fromkeys((*order, *itertools.chain(*groups))))}
     left = list(groups)
     while left:
         names, joined = set(left[0]), [left.pop(0)]
@@ -107,5 +110,5 @@ def _connected(groups: Sequence[dict[str, int]], order: Sequence[str]) -> Iterat
             joined += more
             left = [group for group in left if group not in more]
             names.update(*more)
-        ordered = sorted(names, key=order.index)
+        ordered = sorted(names, key=places.__getitem__)
         yield SharedIndex({name: frozenset(group[name] for group in joined if name in group) for name in ordered})

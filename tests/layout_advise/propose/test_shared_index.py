@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.propose.shared_index import shared_indices
+from layout_advise.propose.shared_index import _connected, shared_indices
 from tests.support.mockups.array_kernels import gathered, of_arrays, streamed
 from tests.support.mockups.case import Case
 
@@ -76,3 +76,11 @@ def test_a_sparse_matrix_has_its_columns_beside_its_values(tmp_path: Path) -> No
     found = together(case)
     assert {"values", "columns"} in found
     assert not any("x" in names for names in found)
+
+
+def test_an_array_that_no_access_reaches_alone_is_told_behind_the_others() -> None:
+    """flac, fasttree, metis and lp_solve ended in a ValueError: which array an access comes to is tested at run time there."""
+    groups = [{"s8": 1, "s2": 1}, {"s2": 2, "s1": 2}, {"s9": 3, "s7": 3}]
+    found = list(_connected(groups, ["s1", "", "s2", "s7"]))
+    assert [list(one.loops) for one in found] == [["s1", "s2", "s8"], ["s7", "s9"]]
+    assert found[0].loops["s2"] == {1, 2}
