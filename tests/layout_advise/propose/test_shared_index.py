@@ -79,7 +79,7 @@ def test_a_sparse_matrix_has_its_columns_beside_its_values(tmp_path: Path) -> No
 
 
 def test_an_array_that_no_access_reaches_alone_is_told_behind_the_others() -> None:
-    """flac, fasttree, metis and lp_solve ended in a ValueError: which array an access comes to is tested at run time there."""
+    """flac, metis and others ended in a ValueError: which array an access comes to is tested at run time there."""
     groups = [{"s8": 1, "s2": 1}, {"s2": 2, "s1": 2}, {"s9": 3, "s7": 3}]
     found = list(_connected(groups, ["s1", "", "s2", "s7"]))
     assert [list(one.loops) for one in found] == [["s1", "s2", "s8"], ["s7", "s9"]]
