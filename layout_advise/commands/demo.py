@@ -1,7 +1,7 @@
 """Advise an example that comes with layout-advise.
 
   layout-advise demo                 an array of structures of which three fields of ten are used; about a minute
-  layout-advise demo wave            a solver of the wave equation, the program of the tutorial
+  layout-advise demo wave            a reaction-diffusion solver, four fields in one array
   layout-advise demo --recorded      nothing is run: the report of a run of the demo that was recorded elsewhere
 
 The example's source is copied to a folder beside the run directory and compiled there; then it does what
