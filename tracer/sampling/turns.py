@@ -50,7 +50,8 @@ def own_turn() -> Iterator[None]:
 
 
 def _taken(deadline: float) -> socket.socket | None:
-    name = f"\0layout-advise-turns-{os.environ.get(VARIABLE, '')}"
+    group = os.environ.get("LAYOUT_ADVISE_TURNS", "")
+    name = f"\0layout-advise-turns-{group}"
     with contextlib.suppress(OSError):
         one = socket.socket(socket.AF_UNIX)
         while time.monotonic() < deadline:

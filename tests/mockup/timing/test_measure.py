@@ -280,7 +280,7 @@ def test_after_its_time_no_further_process_is_begun_but_there_are_some(monkeypat
     def watch(done: int, total: int) -> None:
         now[0] += 100
 
-    monkeypatch.setattr("layout_advise.mockup.timing.measure.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("layout_advise.mockup.timing.measure.own_time", lambda: now[0])
     plan = TimingPlan(restores=9, rounds=1, cold_restores=2, seconds=2.5)
     hasty = replace(plan, seconds=0.5)
     assert len(measure(Slow(), timed("identity"), Memory(), hasty, watch).steady) == TIMING.fewest
