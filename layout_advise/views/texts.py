@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from layout_advise.apply.rewrite.cxx.templates import templates
 from layout_advise.apply.rewrite.program import SourceProgram
 from layout_advise.apply.rewrite.syntax import Edit, Syntax, applied
 from layout_advise.views.accesses import ConvertedMembers, Copy, Walked
@@ -17,22 +15,12 @@ HEADERS = ("cstddef", "cstdint", "cstring", "iterator", "memory", "type_traits")
 TIMED_HEADERS = ("chrono", "cstdio")
 
 
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("layout_advise.views", "."),
-        undefined=StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,
-    )
-
-
 def prelude(views: Iterable[LoopView], timed: bool) -> str:
     """The first lines of the new source: headers, and where times are counted."""
     text = "".join(f"#include <{name}>\n" for name in (*HEADERS, *(TIMED_HEADERS if timed else ())))
     if timed:
         named = [(view.number, f"{view.loop.file.name}:{view.loop.line}") for view in views]
-        text += _templates().get_template("times.hpp.j2").render(named=named)
+        text += templates("layout_advise.views").get_template("times.hpp.j2").render(named=named)
     return text
 
 
@@ -42,7 +30,7 @@ def classes(
     """The namespace of one view."""
     methods = [method(program, called, walked, copy) for copy, called in walked.copies.items() if copy.on == view.number]
     text = (
-        _templates()
+        templates("layout_advise.views")
         .get_template("view.hpp.j2")
         .render(
             space=space_of(view.number),

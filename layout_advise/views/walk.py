@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from layout_advise.apply.rewrite.program import SourceProgram, peeled
@@ -22,7 +23,7 @@ Elements = dict[str, LoopView]
 """Variables (USR) that are elements, each with its view."""
 
 
-class ExpressionWalk:
+class ExpressionWalk(ABC):
     """The part of the walk without calls. ``mode`` of a node: its value is read (``r``), written (``w``) or both;
     ``sure``: the view for each of whose elements the node is carried out for certain."""
 
@@ -200,9 +201,9 @@ class ExpressionWalk:
             self.node(child, elements, "r", None)
         self.result = before
 
+    @abstractmethod
     def may_leave(self, body: Syntax) -> bool:
         """True if a call in it may end the loop by an exception."""
-        raise NotImplementedError
 
     def edit(self, edit: Edit) -> None:
         """Notes a change in what is walked through."""

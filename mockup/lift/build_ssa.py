@@ -20,7 +20,7 @@ from layout_advise.mockup.ir.node import GraphAccess, Node
 from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import RSP, Cond, Flow, Switch
 from layout_advise.mockup.lift.machine_state import MachineState, Place, ReadOnly, State, make
-from layout_advise.mockup.lift.ssa import SsaProgram, rewrite, test_on_each_path
+from layout_advise.mockup.lift.ssa import SsaProgram, conditions_on_each_path, rewrite
 from layout_advise.mockup.lift.translate import translate
 from layout_advise.mockup.machine.entry_values import Known
 
@@ -47,7 +47,7 @@ def build_ssa(
     last = builder.out[flow.exit]
     program.outs = {place: builder.owner.read(last, place) for place in results if place in last}
     rewrite(program, {})
-    test_on_each_path(program)
+    conditions_on_each_path(program)
     return program
 
 

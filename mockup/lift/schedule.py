@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Iterator
 from itertools import pairwise
 
+from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.node import FAULTING, PINNED, SIDE_EFFECTS, Node
 from layout_advise.mockup.lift.loops.loop_exits import CountedLoop
 from layout_advise.mockup.lift.ssa import SsaProgram
@@ -106,7 +107,7 @@ class Schedule:
         while at != early:
             up = self.flow.graph.idom[at]
             if up is None:
-                break
+                raise NotLiftedError(node.origin.pc, node.op, "its operands are not known on every way to where it is used")
             at = up
             if self._depth(at) < self._depth(best):
                 best = at

@@ -64,7 +64,7 @@ def rebuilt(g: Graph, node: Node, args: tuple[Node, ...]) -> Node:
     return make(g, node.op, node.ty, args)
 
 
-def test_on_each_path(program: SsaProgram) -> None:
+def conditions_on_each_path(program: SsaProgram) -> None:
     """Conditions of flags that different paths set, each tested where its path sets them: the condition becomes a phi of
     what these tests give. A compiler merges paths behind their compares, so that one branch serves all of them."""
     made: dict[tuple[str, Node], Node] = {}

@@ -169,7 +169,8 @@ class _Exits:
         for known in self.program.exits.get(pad, ()):
             if known.args[0] is node:
                 return known
-        if node.op == "bitcast" or (node.op in ("pair", "zext", "sext") and node.ty == "i64"):  # keep the variable typed
+        typed = node.op == "bitcast" or (node.op in ("pair", "zext", "sext") and node.ty == "i64")  # keep the variable so
+        if typed or needs_exit(node, pad):
             args = tuple(self._variable(a, pad) if self.varies(a) else a for a in node.args)
             g.block, g.origin = pad, node.origin
             return rebuilt_at(g, node, args, pad)
@@ -177,6 +178,21 @@ class _Exits:
         made = g.raw("exitphi", node.ty, (node,))
         self.program.exits.setdefault(pad, []).append(made)
         return made
+
+
+def needs_exit(node: Node, pad: int) -> bool:
+    """Returns whether ``node`` is made of a value that another loop has left through ``pad``. Where the pad leads out of
+    both loops at once, such a value is not there before it: only what it is made of can be carried to the pad."""
+    seen: set[Node] = set()
+    work = [node]
+    while work:
+        x = work.pop()
+        if x.op == "exitphi" and x.block == pad:
+            return True
+        if x not in seen and x.op not in PINNED:
+            seen.add(x)
+            work.extend(x.args)
+    return False
 
 
 def rebuilt_at(g: Graph, node: Node, args: tuple[Node, ...], block: int) -> Node:

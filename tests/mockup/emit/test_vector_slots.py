@@ -94,6 +94,22 @@ def test_a_loop_that_is_written_out_twice_is_left_in_the_middle(tmp_path_factory
     compare(loop_kernel("s = n < m ? q : fabsf(s);", "s = s * s;", ""), tmp_path_factory.mktemp("twice"), 32, 0, 5, rows)
 
 
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=st.integers(0, 5))
+@example(rows=3)
+def test_a_pointer_leaves_two_loops_at_once(tmp_path_factory: pytest.TempPathFactory, rows: int) -> None:
+    """What the outer loop adds to the inner one's count was computed before both, and the row loop never ended."""
+    before = (
+        "m = (int32_t)((uint32_t)(m * 3) + (uint32_t)(n + (int32_t)r)); "
+        "if (q >= v) { s = s != s ? s * u : q; } s = s * u * s;"
+    )
+    inside = (
+        "s = u < v ? q + v : sqrtf(fabsf(q)); s = s != s ? q + v : s; "
+        "if (n < m) { q = q + v * q + v; } else { q = q - s - w; }"
+    )
+    compare(loop_kernel(inside, before, ""), tmp_path_factory.mktemp("leaves"), 32, 328, 27, rows)
+
+
 def compare(source: str, where: Path, vector_bytes: int, seed: int, count: int, rows: int, *, far: bool = False) -> set[str]:
     """Random elements, some not numbers, infinite or zero; ``far``: m is no index of the table where n is not 1..3."""
     flags = ("-fno-math-errno", "-fno-strict-aliasing", *FLAGS[vector_bytes])

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from layout_advise.apply.rewrite.cxx.templates import templates
 from layout_advise.apply.rewrite.target import FieldGroup, Target
 
 HEADERS = ("cstddef", "cstring", "iterator", "memory", "new", "type_traits", "utility")
 VECTOR_HEADERS = ("cstdint", "initializer_list", "stdexcept")
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(
-        loader=PackageLoader("layout_advise.apply.rewrite.cxx", "."),
-        undefined=StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,
-    )
 
 
 def includes(used: Set[str]) -> str:
@@ -30,14 +18,19 @@ def includes(used: Set[str]) -> str:
 
 def pointers(target: Target, key: str) -> str:
     """The text before the record, a ``key`` (class or struct): the types for pointers to it and iterators over it."""
-    return _templates().get_template("pointers.hpp.j2").render(p=target.prefix, name=target.name, key=key) + "\n"
+    return (
+        templates("layout_advise.apply.rewrite.cxx")
+        .get_template("pointers.hpp.j2")
+        .render(p=target.prefix, name=target.name, key=key)
+        + "\n"
+    )
 
 
 def elements(target: Target, used: Set[str], methods: Sequence[str], guard: bool) -> str:
     """The text behind the record: the type for references to it, with its ``methods``, and of ``array`` and ``vector``
     those that are ``used``."""
     return (
-        _templates()
+        templates("layout_advise.apply.rewrite.cxx")
         .get_template("elements.hpp.j2")
         .render(
             p=target.prefix,
