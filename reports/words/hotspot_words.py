@@ -131,9 +131,10 @@ def hull(hotspot: HotspotReport) -> str:
     low, high = min(ends), max(ends, key=lambda end: end[1])
     if not (math.isclose(low[0], claimed.lo, rel_tol=ROUNDED) and math.isclose(high[1], claimed.hi, rel_tol=ROUNDED)):
         return ""  # made of more than this region
+    first = f"{low[0]:.2f}×" if low[2] == high[2] else f"{low[0]:.2f}× ({low[2]})"
     return (
-        f"The interval in the headline holds every doubt measured of {winner.id.partition('-')[0]}, from {low[0]:.2f}× "
-        f"({low[2]}) to {high[1]:.2f}× ({high[2]})."
+        f"The interval in the headline holds every doubt measured of {winner.id.partition('-')[0]}, from {first} to "
+        f"{high[1]:.2f}× ({high[2]})."
     )
 
 

@@ -175,7 +175,7 @@ def test_an_interval_with_more_than_processes_in_it_says_so() -> None:
     verdict = Verdict("change", "c1", 3.61, "measured-gain", "So.", interval=Interval(3.61, 3.4, 4.1, 9))
     shown = told(verdict, made)
     assert "3.6× faster (3.4–4.1 with every doubt)" in headline(shown.hotspots[0])
-    words = "The interval in the headline holds every doubt measured of c1, from 3.40×"
+    words = "The interval in the headline holds every doubt measured of c1, from 3.40× to 4.10× ("
     assert any(note.startswith(words) for note in first_screen(shown, shown.hotspots[0]).notes)
     assert words in html.render(shown)
     rebuilt = msgspec.structs.replace(made, error_budget=budget[:1], over_identity=Interval(3.8, 3.6, 4.1, 9))
