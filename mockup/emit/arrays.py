@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout, first_buffers
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.binding import Access, accesses, executed
-from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Load
+from layout_advise.mockup.ir.effects import BITS
+from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Load, Store
 from layout_advise.mockup.remap.plan import RemapPlan
+
+SMALL = 16
+"""Bits of the elements that many of make up a vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +145,17 @@ def loops(items: Sequence[Item]) -> Iterator[LiftedLoop]:
         if isinstance(item, LiftedLoop):
             yield item
             yield from loops(item.body)
+
+
+def has_small_lanes(loop: LiftedLoop) -> bool:
+    """Returns whether an iteration accesses elements of one or two bytes that were side by side in one instruction: it
+    stands for many iterations of the source already, and gcc -O3 takes minutes to find out that more do not fit beside."""
+    seen: set[tuple[type[Item], int]] = set()
+    for item in loop.body:
+        if not isinstance(item, Load | Store) or item.origin.pack is None or item.lanes:
+            continue
+        if BITS[item.ty if isinstance(item, Store) else item.value.ty] <= SMALL:
+            if (type(item), item.origin.pack) in seen:
+                return True
+            seen.add((type(item), item.origin.pack))
+    return False

@@ -195,6 +195,9 @@ def _rotl(ty: Ty, args: list[str], source: Ty) -> str:
     return f"({CTYPE[ty]})({value} << ({args[1]} & {bits - 1}) | {value} >> (-{args[1]} & {bits - 1}))"
 
 
+_WHOLE: dict[Ty, str] = {"i64": "uint64_t", "i32": "uint32_t", "i16": "uint32_t"}
+"""The type in which two halves are put together."""
+
 _SIMPLE: dict[str, _Form] = {
     "lshr": lambda ty, a, source: f"({CTYPE[ty]})({_unsigned(a[0], ty)} >> {a[1]})",
     "ashr": lambda ty, a, source: f"({CTYPE[ty]})({_signed(a[0], ty)} >> {a[1]})",
@@ -218,7 +221,9 @@ _SIMPLE: dict[str, _Form] = {
     "bitcast": _bitcast,
     "lo32": lambda ty, a, source: f"(uint32_t){a[0]}",
     "hi32": lambda ty, a, source: f"(uint32_t)((uint64_t){a[0]} >> 32)",
-    "pair": lambda ty, a, source: f"(int64_t)((uint64_t){a[1]} << 32 | {a[0]})",
+    "hi16": lambda ty, a, source: f"(uint16_t)({a[0]} >> 16)",
+    "hi8": lambda ty, a, source: f"(uint8_t)({a[0]} >> 8)",
+    "pair": lambda ty, a, source: f"({CTYPE[ty]})(({_WHOLE[ty]}){a[1]} << {BITS[source]} | {a[0]})",
     "funo": lambda ty, a, source: f"__builtin_isunordered({a[0]}, {a[1]})",
     "fneg": lambda ty, a, source: f"-{a[0]}",
     "fpext": lambda ty, a, source: f"(double){a[0]}",

@@ -8,6 +8,8 @@
 #define LA_INLINE static inline __attribute__((always_inline, unused))
 /* The way ends here. */
 #define LA_STOP __builtin_trap()
+/* Iterations are not put side by side. */
+#define LA_ONE_AFTER_ANOTHER __asm__ volatile("")
 /* Hides that a trip count is a known constant: the original's compiler unrolled as it did, not more. */
 #define LA_OPAQUE(x) __asm__("" : "+r"(x))
 /* A value of its own, not to be merged with another unknown one of the same start (hence its name in the text). */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from layout_advise.mockup.emit.arrays import has_small_lanes
 from layout_advise.mockup.emit.c_text import CTYPE, constant, operation
 from layout_advise.mockup.emit.calls_c import (
     atomic_text,
@@ -163,6 +164,8 @@ class BodyWriter(MemoryWriter):
         self.point_to_elements(loop)
         self.depth -= 1
         self.inner(loop.body)
+        if has_small_lanes(loop):
+            self.put("    LA_ONE_AFTER_ANOTHER;")
         self.elements = before
         self.counting.pop()
         self.put("}")

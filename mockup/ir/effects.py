@@ -112,9 +112,10 @@ class Op:
     Integer (all arguments and result of one type, wrap-around): ``add sub mul and or xor shl lshr ashr rotl neg not
     umulhi smulhi udiv urem sdiv srem popcnt lzcnt tzcnt bswap umin umax smin smax``. Shift counts are already masked as
     x86 does. ``pickbytes(low, high, mask)``: of these 16 bytes those that the low four bits of the mask's bytes number, 0
-    where the top bit is set. Width: ``zext sext trunc`` · ``bitcast`` (same width) · ``lo32 hi32`` (i64 to i32), ``pair``
-    (i32 lo, i32 hi to i64). Compare to i1: ``eq ne slt sle ult ule`` and on floats ``foeq folt fole funo`` (ordered;
-    ``funo`` is true when either is NaN). ``select(i1, a, b)``; i1 also takes ``and or xor not``.
+    where the top bit is set. Width: ``zext sext trunc`` · ``bitcast`` (same width) · ``lo32 hi32`` (i64 to i32),
+    ``hi16`` (i32 to i16), ``hi8`` (i16 to i8), ``pair`` (low and high half to twice the width). Compare to i1:
+    ``eq ne slt sle ult ule`` and on floats ``foeq folt fole funo`` (ordered; ``funo`` is true when either is NaN).
+    ``select(i1, a, b)``; i1 also takes ``and or xor not``.
     Float: ``fadd fsub fmul fdiv fsqrt fneg fabs fma`` (``a*b+c``, rounded once), ``fmin fmax`` as x86 has them
     (``a < b ? a : b`` and ``a > b ? a : b``: the second operand when equal or unordered), ``fpext fptrunc sitofp`` (from
     i32/i64) ``uitofp fptosi`` (truncation, x86's integer-indefinite on overflow) ``fptosi.rint floor ceil ftrunc rint``,

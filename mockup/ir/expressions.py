@@ -42,6 +42,7 @@ class ExpressionForm(ValueForm[Expr]):
 _FORM = ExpressionForm()
 const, build = _FORM.const, _FORM.build
 bitcast, lo32, hi32, pair = _FORM.bitcast, _FORM.lo32, _FORM.hi32, _FORM.pair
+part, whole = _FORM.part, _FORM.whole
 zext, sext, trunc, negate = _FORM.zext, _FORM.sext, _FORM.trunc, _FORM.negate
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from layout_advise.mockup.ir.effects import Ty, mask, sign_bit
+from layout_advise.mockup.ir.effects import BITS, Ty, mask, sign_bit
 from layout_advise.mockup.ir.node import GraphAccess, Node, StoreTo
+from layout_advise.mockup.ir.rules.form import HALF, HIGH
 from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.ssa import SsaProgram, rewrite
 
@@ -20,7 +21,7 @@ _THROUGH = frozenset(("phi", "select"))
 
 def retype(program: SsaProgram) -> None:
     """Types every load, live-in, phi and select of ``program`` by its uses (in place)."""
-    for _ in range(4):
+    for _ in range(8):
         replace = _decide(program)
         if not replace:
             break
@@ -56,12 +57,15 @@ def _kind(user: Node, index: int) -> str:
         return "float"
     if user.op == "xor" and user.args[1 - index].op == "const" and user.args[1 - index].imm == sign_bit(user.ty):
         return "sign"  # of a float as of an integer: does not decide
-    return "half" if user.op in ("lo32", "hi32") else "integer"
+    if user.op in ("lo32", "hi32"):
+        return "half"
+    of = user.args[index].ty
+    return "high" if user.op == HIGH.get(of) else "low" if user.op == "trunc" and of in HALF else "integer"
 
 
 def _decide(program: SsaProgram) -> dict[Node, Node]:
     kinds, through = _uses(program)
-    nodes = [n for n in dict.fromkeys((*kinds, *through)) if n.ty in ("i64", "i32") and n.op in _SOURCES]
+    nodes = [n for n in dict.fromkeys((*kinds, *through)) if n.ty in HALF and n.op in _SOURCES]
     for node in nodes:
         kinds.setdefault(node, set())
     changed = True
@@ -81,19 +85,21 @@ def _decide(program: SsaProgram) -> dict[Node, Node]:
 
 
 def _verdict(node: Node, kinds: set[str]) -> str | None:
+    if "low" in kinds and "high" not in kinds:
+        # of a packed load the rest is nobody's, or another load's; elsewhere it is a field's
+        return "split" if node.op == "load" and node.origin.pack is not None and kinds == {"low"} else None
     if "integer" in kinds or (node.op == "phi" and any(a.ty == "flags" for a in node.args)):
         return None
-    if kinds >= {"float", "half"}:
-        return None
+    halves = kinds & {"half", "high"}
     if "float" in kinds:
-        return "float"
-    if "half" in kinds:
-        return "split" if node.ty == "i64" else None
+        return None if halves or node.ty == "i16" else "float"
+    if halves:
+        return "split" if node.op != "livein" or node.ty == "i64" else None
     if node.op in _THROUGH:  # only copied: what it is made of decides
         made = {a.op for a in node.args[(node.op == "select") :]}
         if "bitcast" in made:
             return "float"
-        return "split" if "pair" in made and node.ty == "i64" else None
+        return "split" if "pair" in made else None
     return None
 
 
@@ -103,8 +109,8 @@ def _retyped(program: SsaProgram, node: Node, how: str) -> Node:
     real: Ty = "f64" if node.ty == "i64" else "f32"
     if how == "float":
         return g.bitcast(node.ty, _like(program, node, real, lambda a: g.bitcast(real, a), None))
-    low = _like(program, node, "i32", lambda a: g.lo32(a), 0)
-    high = _like(program, node, "i32", lambda a: g.hi32(a), 1)
+    low = _like(program, node, HALF[node.ty], lambda a: g.low(a), 0)
+    high = _like(program, node, HALF[node.ty], lambda a: g.high(a), 1)
     _drop(program, node)
     return g.pair(low, high)
 
@@ -124,8 +130,9 @@ def _like(program: SsaProgram, node: Node, ty: Ty, view: Callable[[Node], Node],
         return made
     args, access = node.args, node.imm
     if half:
-        args = (g.add(args[0], g.const("i64", 4)), *args[1:])
-        access = GraphAccess(access.operand, access.part + 4)
+        size = BITS[ty] // 8
+        args = (g.add(args[0], g.const("i64", size)), *args[1:])
+        access = GraphAccess(access.operand, access.part + size)
     made = g.raw("load", ty, args, access)
     assert node.block is not None
     events = program.events[node.block]
@@ -149,27 +156,29 @@ def _drop(program: SsaProgram, node: Node) -> None:
 
 
 def _split_stores(program: SsaProgram) -> None:
-    """A store of two floats side by side becomes two; a store takes the type of what it stores."""
+    """A store of two values side by side becomes two; a store takes the type of what it stores."""
     g = program.graph
     for events in program.events.values():
-        for node in list(events):
-            value = node.args[1] if node.op == "store" else None
-            if value is None:
-                continue
+        work = [node for node in events if node.op == "store"]
+        while work:
+            node = work.pop()
+            value = node.args[1]
             halves = value.args if value.op == "pair" else None
             if value.op == "zext" and value.ty == "i64" and value.args[0].op == "bitcast":
                 halves = (value.args[0], g.const("i32", 0))
             if halves is None:
                 continue
             at = events.index(node)
-            events[at : at + 1] = [_store_half(g, node, halves[i], 4 * i) for i in range(2)]
+            events[at : at + 1] = made = [_store_half(g, node, halves[i], i) for i in range(2)]
+            work += made
 
 
-def _store_half(g: Graph, node: Node, value: Node, offset: int) -> Node:
+def _store_half(g: Graph, node: Node, value: Node, half: int) -> Node:
     g.block, g.origin = node.block, node.origin
     to: StoreTo = node.imm
+    offset = half * BITS[value.ty] // 8
     address = g.add(node.args[0], g.const("i64", offset))
-    return g.raw("store", "i64", (address, value, *node.args[2:]), StoreTo("i32", to.operand, to.part + offset))
+    return g.raw("store", "i64", (address, value, *node.args[2:]), StoreTo(value.ty, to.operand, to.part + offset))
 
 
 def _narrow_phis(program: SsaProgram) -> dict[Node, Node]:

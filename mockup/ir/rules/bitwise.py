@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import Ty, mask
-from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm, is_const, widens_bit
+from layout_advise.mockup.ir.rules.form import HALF, ExpressionRule, T, ValueForm, is_const, widens_bit
 
 BITWISE = ("and", "or", "xor")
+_NARROW: dict[int, Ty] = {mask(ty): ty for ty in HALF.values()}
 _OPPOSITE = {"eq": "ne", "ne": "eq"}
 _OPPOSITE_SWAPPED = {"slt": "sle", "sle": "slt", "ult": "ule", "ule": "ult"}
 
@@ -21,7 +22,7 @@ def bitwise(name: str) -> ExpressionRule:
             return simple
         if (chosen := _by_mask(f, name, ty, a, b) or _by_mask(f, name, ty, b, a)) is not None:
             return chosen
-        return _halves(f, name, a, b) if ty == "i64" and "pair" in (a.op, b.op) else None
+        return _halves(f, name, a, b) if "pair" in (a.op, b.op) else None
 
     return rule
 
@@ -31,9 +32,9 @@ def _with_constant(f: ValueForm[T], name: str, ty: Ty, a: T, b: T) -> T | None:
         return b if name == "and" else a
     if b.imm == mask(ty):
         return a if name == "and" else b if name == "or" else f.build("not", ty, a)
-    if ty == "i64" and name == "and" and b.imm == mask("i32"):
-        return f.zext("i64", f.lo32(a))
-    if ty == "i64" and (a.op == "pair" or (a.op in ("zext", "sext") and a.args[0].ty == "i32")):
+    if name == "and" and (kept := _NARROW.get(b.imm)) is not None:
+        return f.zext(ty, f.trunc(kept, a))
+    if a.op == "pair" or (ty == "i64" and a.op in ("zext", "sext") and a.args[0].ty == "i32"):
         return _halves(f, name, a, b)
     return None
 
@@ -49,8 +50,9 @@ def _by_mask(f: ValueForm[T], name: str, ty: Ty, a: T, b: T) -> T | None:
 
 
 def _halves(f: ValueForm[T], name: str, a: T, b: T) -> T:
-    low = f.build(name, "i32", f.lo32(a), f.lo32(b))
-    return f.pair(low, f.build(name, "i32", f.hi32(a), f.hi32(b)))
+    half = HALF[a.ty]
+    low = f.build(name, half, f.low(a), f.low(b))
+    return f.pair(low, f.build(name, half, f.high(a), f.high(b)))
 
 
 def bit_not(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
@@ -62,5 +64,5 @@ def bit_not(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     if a.op in _OPPOSITE_SWAPPED:
         return f.build(_OPPOSITE_SWAPPED[a.op], "i1", a.args[1], a.args[0])
     if a.op == "pair":
-        return f.pair(*(f.build("not", "i32", half) for half in a.args))
+        return f.pair(*(f.build("not", half.ty, half) for half in a.args))
     return f.sext(ty, f.negate(a.args[0])) if widens_bit(a) else None

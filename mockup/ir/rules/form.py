@@ -10,12 +10,19 @@ Of both a rule reads ``op`` (``const`` for constants), ``ty``, ``args`` and ``im
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from layout_advise.mockup.ir.effects import Expr, Ty, mask
+from layout_advise.mockup.ir.effects import BITS, Expr, Ty, mask
 from layout_advise.mockup.ir.node import Node
 
 T = TypeVar("T", Expr, Node)
+
+HALF: dict[Ty, Ty] = {"i64": "i32", "i32": "i16", "i16": "i8"}
+"""The integer type of half the width."""
+DOUBLE: dict[Ty, Ty] = {half: whole for whole, half in HALF.items()}
+HIGH: dict[Ty, str] = {"i64": "hi32", "i32": "hi16", "i16": "hi8"}
+"""The operation that takes the upper half of a value of this type."""
 
 
 class ValueForm(ABC, Generic[T]):
@@ -53,9 +60,30 @@ class ValueForm(ABC, Generic[T]):
         """The high half of an i64, as i32."""
         return self.build("hi32", "i32", x)
 
+    def low(self, x: T) -> T:
+        """The low half of an i64, i32 or i16."""
+        return self.trunc(HALF[x.ty], x)
+
+    def high(self, x: T) -> T:
+        """The high half of an i64, i32 or i16."""
+        return self.build(HIGH[x.ty], HALF[x.ty], x)
+
     def pair(self, low: T, high: T) -> T:
-        """The i64 with these i32 halves."""
-        return self.build("pair", "i64", low, high)
+        """The integer with these halves."""
+        return self.build("pair", DOUBLE[low.ty], low, high)
+
+    def part(self, x: T, number: int, ty: Ty) -> T:
+        """Element ``number`` (the lowest is 0) of those of type ``ty`` that make up the integer ``x``."""
+        if x.ty == ty:
+            return x
+        half = BITS[x.ty] // BITS[ty] // 2
+        return self.part(self.low(x) if number < half else self.high(x), number % half, ty)
+
+    def whole(self, parts: Sequence[T]) -> T:
+        """The integer that is made up of these, the lowest first; their number is a power of two."""
+        while len(parts) > 1:
+            parts = [self.pair(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+        return parts[0]
 
     def zext(self, ty: Ty, x: T) -> T:
         """``x`` widened with zeros."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import BITS, Ty, sign_bit
-from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm, is_const
+from layout_advise.mockup.ir.rules.form import HALF, ExpressionRule, T, ValueForm, is_const
 
 
 def add(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
@@ -45,18 +45,37 @@ def shl(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
 
 def lshr(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     a, count = args
-    if ty == "i64" and is_const(count, 32):
-        return f.zext("i64", f.hi32(a))
+    if _is_half(ty, count):
+        return f.zext(ty, f.high(a))
     if count.op == "const" and a.op == "zext" and count.imm >= BITS[a.args[0].ty]:
         return f.const(ty, 0)
+    if _takes_high_half(a, count):
+        return f.zext(ty, _rest(f, "lshr", a, count))
     return shift(f, ty, args)
 
 
 def ashr(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     a, count = args
-    if ty == "i64" and is_const(count, 32):
-        return f.sext("i64", f.hi32(a))
+    if _is_half(ty, count):
+        return f.sext(ty, f.high(a))
+    if _takes_high_half(a, count):
+        return f.sext(ty, _rest(f, "ashr", a, count))
     return shift(f, ty, args)
+
+
+def _is_half(ty: Ty, count: T) -> bool:
+    """Returns whether a shift to the right by ``count`` leaves the high half."""
+    return ty in HALF and is_const(count, BITS[HALF[ty]])
+
+
+def _takes_high_half(a: T, count: T) -> bool:
+    """Returns whether a shift to the right leaves nothing of the low half of a pair."""
+    return a.op == "pair" and count.op == "const" and BITS[HALF[a.ty]] <= count.imm < BITS[a.ty]
+
+
+def _rest(f: ValueForm[T], name: str, a: T, count: T) -> T:
+    half = HALF[a.ty]
+    return f.build(name, half, a.args[1], f.const(half, count.imm - BITS[half]))
 
 
 def inverse(name: str) -> ExpressionRule:

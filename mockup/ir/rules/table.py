@@ -1,16 +1,16 @@
 """The table of simplification rules, by operation.
 
-The rules make shuffles vanish (``lo32``/``hi32``/``pair``/``bitcast``) and masks become choices. Each is an equality of bit
+The rules make shuffles vanish (halves, ``pair``, ``bitcast``) and masks become choices. Each is an equality of bit
 patterns, NaNs and signed zeros included: nothing is rounded or reassociated. Canonical forms: the constant is the right
-operand of a commutative operation; ``sub`` of a constant is ``add``; ``trunc`` from i64 to i32 is ``lo32``; a ``pair`` with
-high half 0 is ``zext``.
+operand of a commutative operation; ``sub`` of a constant is ``add``; ``trunc`` from i64 to i32 is ``lo32``, and to fewer
+bits that of it; a ``pair`` with high half 0 is ``zext``.
 """
 
 from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.evaluate import evaluate
-from layout_advise.mockup.ir.rules import bitwise, choices, integer, widths
+from layout_advise.mockup.ir.rules import bitwise, choices, integer, ranges, widths
 from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm
 
 COMMUTATIVE = frozenset(
@@ -29,9 +29,11 @@ RULES: dict[str, ExpressionRule] = {
     "wide.sdiv": integer.divide("sdiv"), "wide.srem": integer.divide("srem"),
     "and": bitwise.bitwise("and"), "or": bitwise.bitwise("or"), "xor": bitwise.bitwise("xor"), "not": bitwise.bit_not,
     "zext": widths.extend("zext"), "sext": widths.extend("sext"), "trunc": widths.trunc,
-    "lo32": widths.lo32, "hi32": widths.hi32, "pair": widths.pair, "bitcast": widths.bitcast,
+    "lo32": widths.lo32, "hi32": widths.high, "hi16": widths.high, "hi8": widths.high, "pair": widths.pair,
+    "bitcast": widths.bitcast, "pickbytes": widths.pick_bytes,
     "eq": choices.equal("eq"), "ne": choices.equal("ne"), "select": choices.select,
     "slt": choices.less("slt"), "sle": choices.less("sle"), "ult": choices.less("ult"), "ule": choices.less("ule"),
+    "smin": ranges.extreme("smin"), "smax": ranges.extreme("smax"),
     "fneg": integer.inverse("fneg"),
 }  # fmt: skip
 

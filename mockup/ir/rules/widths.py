@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layout_advise.mockup.ir.effects import BITS, Ty, sign_bit
 from layout_advise.mockup.ir.rules.bitwise import BITWISE
-from layout_advise.mockup.ir.rules.form import ExpressionRule, T, ValueForm, is_const, widens_bit
+from layout_advise.mockup.ir.rules.form import HALF, HIGH, ExpressionRule, T, ValueForm, is_const, widens_bit
 
 
 def extend(name: str) -> ExpressionRule:
@@ -23,8 +23,10 @@ def trunc(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     (a,) = args
     if a.ty == ty:
         return a
-    if a.ty == "i64" and ty == "i32":
-        return f.lo32(a)
+    if (shifted := _shifted_part(f, ty, a)) is not None:
+        return shifted
+    if a.ty == "i64":
+        return f.lo32(a) if ty == "i32" else f.trunc(ty, f.lo32(a))
     if a.op in ("trunc", "pair"):
         return f.trunc(ty, a.args[0])
     if a.op in ("zext", "sext"):
@@ -34,6 +36,14 @@ def trunc(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     if _chooses(a, "zext"):
         return f.select(ty, a.args[0], *(f.trunc(ty, x) for x in a.args[1:]))
     return None
+
+
+def _shifted_part(f: ValueForm[T], ty: Ty, a: T) -> T | None:
+    """The part of a pair that a shift to the right by whole parts has brought down."""
+    if a.op != "lshr" or a.args[0].op not in ("pair", "zext") or a.args[1].op != "const" or ty not in HALF.values():
+        return None
+    number, beside = divmod(int(a.args[1].imm), BITS[ty])
+    return f.part(a.args[0], number, ty) if not beside and number < BITS[a.ty] // BITS[ty] else None
 
 
 def _less_widened(f: ValueForm[T], ty: Ty, widened: T) -> T:
@@ -49,6 +59,8 @@ def _chooses(a: T, *ops: str) -> bool:
 
 def lo32(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     (a,) = args
+    if (shifted := _shifted_part(f, ty, a)) is not None:
+        return shifted
     if a.op == "pair":
         return a.args[0]
     if a.op in ("zext", "sext"):
@@ -60,37 +72,58 @@ def lo32(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     return None
 
 
-def hi32(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+def high(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     (a,) = args
     if a.op == "pair":
         return a.args[1]
     if a.op == "zext":
-        return f.const("i32", 0)
+        return f.const(ty, 0)
     if a.op == "sext":
-        narrow = f.sext("i32", a.args[0])
-        return narrow if widens_bit(a) else f.build("ashr", "i32", narrow, f.const("i32", 31))
+        narrow = f.sext(ty, a.args[0])
+        return narrow if widens_bit(a) else f.build("ashr", ty, narrow, f.const(ty, BITS[ty] - 1))
     if a.op in BITWISE and any(x.op in ("pair", "zext", "const") for x in a.args):
-        return f.build(a.op, "i32", *(f.hi32(x) for x in a.args))
+        return f.build(a.op, ty, *(f.high(x) for x in a.args))
     if _chooses(a, "pair", "zext"):
-        return f.select("i32", a.args[0], *(f.hi32(x) for x in a.args[1:]))
+        return f.select(ty, a.args[0], *(f.high(x) for x in a.args[1:]))
     return None
 
 
 def pair(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
     low, high = args
-    if low.op == "lo32" and high.op == "hi32" and low.args == high.args:
-        return low.args[0]
+    if high.op == HIGH[ty] and f.low(high.args[0]) == low:
+        return high.args[0]
     if is_const(high, 0):
-        return f.zext("i64", low)
+        return f.zext(ty, low)
     if low == high and widens_bit(low):
-        return f.sext("i64", low.args[0])
-    if high.op == "ashr" and high.args[0] == low and is_const(high.args[1], 31):
-        return f.sext("i64", low)
+        return f.sext(ty, low.args[0])
+    if _is_sign(low, high):
+        return f.sext(ty, low)
     if low.op == "bitcast" and high.op == "bitcast":
         inner = low.args[0], high.args[0]
         if inner[0].op == inner[1].op and inner[0].op in ("lo32", "hi32"):
             return f.pair(*inner)
     return None
+
+
+def _is_sign(low: T, high: T) -> bool:
+    """Returns whether ``high`` has the sign of ``low`` in every bit: shifted there, or compared with 0."""
+    if high.op == "ashr":
+        return high.args[0] == low and is_const(high.args[1], BITS[low.ty] - 1)
+    if not widens_bit(high) or high.args[0].op != "slt":
+        return False
+    number, zero = high.args[0].args
+    return number == low and is_const(zero, 0)
+
+
+def pick_bytes(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:
+    low, high, numbers = args
+    if numbers.op != "const":
+        return None
+    picked = [
+        f.const("i8", 0) if n & 128 else f.part(high if n & 8 else low, n & 7, "i8")
+        for n in int(numbers.imm).to_bytes(8, "little")
+    ]
+    return f.whole(picked)
 
 
 def bitcast(f: ValueForm[T], ty: Ty, args: tuple[T, ...]) -> T | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layout_advise.mockup.ir.effects import BITS, Const, Expr, Op, Ty
-from layout_advise.mockup.ir.expressions import bitcast, build, hi32, lo32, pair, trunc, zext
+from layout_advise.mockup.ir.effects import BITS, Const, Expr, Ty
+from layout_advise.mockup.ir.expressions import bitcast, hi32, lo32, pair, part, whole
 
 INTEGER: dict[int, Ty] = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 """The integer type of so many bytes."""
@@ -18,8 +18,7 @@ def split(lanes: Sequence[Expr], ty: Ty) -> list[Expr]:
         return [bitcast(ty, lane) for lane in lanes]
     if ty in ("i32", "f32"):
         return [bitcast(ty, half(lane)) for lane in lanes for half in (lo32, hi32)]
-    bits = BITS[ty]
-    return [trunc(ty, build("lshr", "i64", lane, Const("i64", at))) for lane in lanes for at in range(0, 64, bits)]
+    return [part(lane, number, ty) for lane in lanes for number in range(64 // BITS[ty])]
 
 
 def join(elements: Sequence[Expr]) -> list[Expr]:
@@ -27,11 +26,9 @@ def join(elements: Sequence[Expr]) -> list[Expr]:
     ty = elements[0].ty
     if BITS[ty] == 64:
         return [bitcast("i64", e) for e in elements]
-    if BITS[ty] == 32:
-        halves = [bitcast("i32", e) for e in elements]
-        return [pair(halves[i], halves[i + 1]) for i in range(0, len(halves), 2)]
+    numbers = [bitcast("i32", e) for e in elements] if BITS[ty] == 32 else elements
     count = 64 // BITS[ty]
-    return [_pack(elements[i : i + count]) for i in range(0, len(elements), count)]
+    return [whole(numbers[i : i + count]) for i in range(0, len(numbers), count)]
 
 
 def recast(elements: Sequence[Expr], ty: Ty) -> list[Expr]:
@@ -41,22 +38,6 @@ def recast(elements: Sequence[Expr], ty: Ty) -> list[Expr]:
     if sum(BITS[e.ty] for e in elements) < 64:
         raise AssertionError("elements that do not fill a lane")
     return split(join(elements), ty)
-
-
-def _pack(elements: Sequence[Expr]) -> Expr:
-    source = _unpacked(elements[0])
-    if source is not None and split([source], elements[0].ty) == list(elements):
-        return source
-    total: Expr = ZERO
-    for index, element in enumerate(elements):
-        at = Const("i64", index * BITS[element.ty])
-        total = build("or", "i64", total, build("shl", "i64", zext("i64", element), at))
-    return total
-
-
-def _unpacked(element: Expr) -> Expr | None:
-    """The lane that ``element`` is the lowest part of, if it plainly is."""
-    return element.args[0] if isinstance(element, Op) and element.name == "trunc" and element.args[0].ty == "i64" else None
 
 
 def merge(value: Expr, lane: Expr) -> Expr:

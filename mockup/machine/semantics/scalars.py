@@ -23,7 +23,8 @@ from layout_advise.mockup.ir.effects import (
     Temp,
     Ty,
 )
-from layout_advise.mockup.ir.expressions import build, const, trunc, zext
+from layout_advise.mockup.ir.expressions import build, const, part, trunc, zext
+from layout_advise.mockup.ir.expressions import whole as joined
 from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand, Operand, Register
 from layout_advise.mockup.machine.semantics.elements import INTEGER
 
@@ -63,7 +64,7 @@ class Scalars:
         """General register ``number`` read as ``size`` bytes (``high``: bits 8 to 15)."""
         whole = Read(Gpr(number), "i64")
         if high:
-            return trunc("i8", build("lshr", "i64", whole, Const("i64", 8)))
+            return part(whole, 1, "i8")
         return trunc(INTEGER[size], whole)
 
     def set_gpr(self, number: int, value: Expr, high: bool = False) -> None:
@@ -74,11 +75,9 @@ class Scalars:
         elif value.ty == "i32":
             new = zext("i64", value)
         else:
-            shift = 8 if high else 0
-            mask = ((1 << BITS[value.ty]) - 1) << shift
-            kept = build("and", "i64", whole, const("i64", ~mask))
-            placed = build("shl", "i64", zext("i64", value), Const("i64", shift))
-            new = build("or", "i64", kept, placed)
+            count = 64 // BITS[value.ty]
+            parts = [value if k == int(high) else part(whole, k, value.ty) for k in range(count)]
+            new = joined(parts)
         self.sets[Gpr(number)] = new
 
     def address(self, memory: MemoryOperand) -> Expr:

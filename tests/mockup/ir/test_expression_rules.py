@@ -10,6 +10,7 @@ from layout_advise.mockup.ir.effects import BITS, Const, Expr, Gpr, Op, Read, Ty
 from layout_advise.mockup.ir.evaluate import evaluate, is_nan, signed
 from layout_advise.mockup.ir.expressions import build, rewrite
 from layout_advise.mockup.ir.node import Node
+from layout_advise.mockup.ir.rules.form import DOUBLE, HALF
 from layout_advise.mockup.ir.rules.table import RULES
 from layout_advise.mockup.ir.value_graph import Graph, parts
 from tests.support.lifting.interpret import State, compute
@@ -19,13 +20,14 @@ INTEGERS = WHOLE[1:]
 COMPARE = ("eq", "ne", "slt", "sle", "ult", "ule")
 SAME_WIDTH: dict[Ty, Ty] = {"f32": "i32", "i32": "f32", "f64": "i64", "i64": "f64"}
 RESULTS: dict[str, tuple[Ty, ...]] = {
-    **dict.fromkeys(("add", "sub", "mul", "umin", "smax", "umulhi", "smulhi", "neg"), INTEGERS),
+    **dict.fromkeys(("add", "sub", "mul", "umin", "smin", "smax", "umulhi", "smulhi", "neg"), INTEGERS),
     **dict.fromkeys(("shl", "lshr", "ashr", "rotl"), INTEGERS),
     **dict.fromkeys(("and", "or", "xor", "not"), WHOLE),
     **dict.fromkeys(("zext", "sext"), INTEGERS),
     **dict.fromkeys(COMPARE, ("i1",)),
     **dict.fromkeys(("fneg", "fabs"), ("f32", "f64")),
-    "trunc": WHOLE[:4], "lo32": ("i32",), "hi32": ("i32",), "pair": ("i64",),
+    "trunc": WHOLE[:4], "lo32": ("i32",), "hi32": ("i32",), "hi16": ("i16",), "hi8": ("i8",),
+    "pair": INTEGERS[1:], "pickbytes": ("i64",),
     "bitcast": ("i32", "i64", "f32", "f64"), "select": (*WHOLE, "f32", "f64"),
 }  # fmt: skip
 """The types that each operation can have; wide divisions are drawn at the root only, where they may trap."""
@@ -77,9 +79,12 @@ class Drawer:
             case "select":
                 return Op(name, ty, (arg("i1"), arg(ty), arg(ty)))
             case "pair":
-                return Op(name, ty, (arg("i32"), arg("i32")))
-            case "lo32" | "hi32":
-                return Op(name, ty, (arg("i64"),))
+                return Op(name, ty, (arg(HALF[ty]), arg(HALF[ty])))
+            case "lo32" | "hi32" | "hi16" | "hi8":
+                return Op(name, ty, (arg(DOUBLE[ty]),))
+            case "pickbytes":
+                numbers = Const("i64", int.from_bytes(self.draw(st.binary(min_size=8, max_size=8)), "little"))
+                return Op(name, ty, (arg(ty), arg(ty), numbers))
             case "bitcast":
                 return Op(name, ty, (arg(SAME_WIDTH[ty]),))
             case "zext" | "sext":
@@ -196,7 +201,11 @@ A, B, C = (Read(Gpr(i), "i64") for i in range(3))
 BELOW, OTHER = Op("folt", "i1", (Op("bitcast", "f64", (A,)), Op("bitcast", "f64", (B,)))), Op("ult", "i1", (A, C))
 LOW, HIGH = Op("lo32", "i32", (A,)), Op("hi32", "i32", (A,))
 FLOAT, SINGLE = Op("bitcast", "f64", (A,)), Op("bitcast", "f32", (LOW,))
-BYTE, WORD = Op("trunc", "i8", (A,)), Op("trunc", "i16", (B,))
+BYTE, WORD, OTHER_WORD = (
+    Op("trunc", "i8", (LOW,)),
+    Op("trunc", "i16", (Op("lo32", "i32", (B,)),)),
+    Op("hi16", "i16", (HIGH,)),
+)
 SIGN, SIGN_F = Const("i64", 1 << 63), Const("i32", 1 << 31)
 NONE, ALL = Const("i64", 0), Const("i64", 2**64 - 1)
 
@@ -219,6 +228,13 @@ CASES: list[tuple[Expr, Expr]] = [
     (op("pair", "i64", LOW, op("ashr", "i32", LOW, Const("i32", 31))), op("sext", "i64", LOW)),
     (op("lshr", "i64", op("pair", "i64", LOW, HIGH), Const("i64", 32)), op("zext", "i64", HIGH)),
     (op("trunc", "i8", op("select", "i64", BELOW, op("zext", "i64", BYTE), NONE)), masked(BYTE, Const("i8", 0))),
+    (op("zext", "i32", op("hi8", "i8", op("pair", "i16", BYTE, BYTE))), op("zext", "i32", BYTE)),
+    (op("and", "i32", LOW, Const("i32", 255)), op("zext", "i32", BYTE)),
+    (op("ashr", "i32", op("pair", "i32", WORD, WORD), Const("i32", 16)), op("sext", "i32", WORD)),
+    (op("smax", "i32", op("smin", "i32", op("zext", "i32", BYTE), Const("i32", 255)), Const("i32", 0)),
+     op("zext", "i32", BYTE)),
+    (op("trunc", "i16", op("lshr", "i64", op("pair", "i64", op("pair", "i32", WORD, OTHER_WORD), LOW), Const("i64", 16))),
+     OTHER_WORD),
     (masked(op("zext", "i64", BYTE), Const("i64", 9)), op("zext", "i64", masked(BYTE, Const("i8", 9)))),
     (masked(op("zext", "i64", BYTE), op("zext", "i64", WORD)), masked(op("zext", "i64", BYTE), op("zext", "i64", WORD))),
     (op("hi32", "i32", masked(op("pair", "i64", HIGH, LOW), NONE)), masked(LOW, Const("i32", 0))),
