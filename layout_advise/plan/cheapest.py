@@ -104,13 +104,18 @@ def _stretch(step: RegionStep, row: Callable[[], Matrix], conversions: Matrix) -
 
 def _joined(before: _Passage, after: _Passage, conversions: Matrix) -> _Passage:
     """One after the other, with the conversion between them."""
-    into = before.cost[:, :, None] + conversions[after.region][None, :, :]
-    lasts = into.argmin(axis=1)
-    whole = into.min(axis=1)[:, :, None] + after.cost[None, :, :]
-    firsts = whole.argmin(axis=1)
+    into, lasts = _least(before.cost, conversions[after.region])
+    whole, firsts = _least(into, after.cost)
 
     def pick(first: int, last: int) -> tuple[int, ...]:
         entered = int(firsts[first, last])
         return before.pick(first, int(lasts[first, entered])) + after.pick(entered, last)
 
-    return _Passage(before.region, whole.min(axis=1), pick)
+    return _Passage(before.region, whole, pick)
+
+
+def _least(before: Matrix, after: Matrix) -> tuple[Matrix, NDArray[np.int_]]:
+    """``min`` over ``k`` of ``before[i, k] + after[k, j]``, and the ``k``; row by row, as there can be hundreds of each."""
+    between = np.array([(row[:, None] + after).argmin(axis=0) for row in before])
+    cost = np.take_along_axis(before, between, axis=1) + np.take_along_axis(after.T, between.T, axis=1).T
+    return cost, between

@@ -8,17 +8,23 @@ the next one, so that there are as few kinds of gaps as the nest has nodes.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
+
+AccessKind = Literal["read", "written", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
 class FieldAccess:
-    """One access of ``bytes`` bytes to a field, by its name; ``None`` for memory that no distance is asked for."""
+    """One access of ``bytes`` bytes to a field, by its name; ``None`` for memory that no distance is asked for. No distance
+    hangs on its ``kind``."""
 
     field: str | None
     bytes: int
+    kind: AccessKind = dataclasses.field(default="read", compare=False)
 
     @property
     def total(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from layout_advise.apply.rewrite.program import arguments, peeled, uncast
 from layout_advise.apply.rewrite.syntax import Syntax
-from layout_advise.layoutalgebra.fieldgraph.memory_distance import FieldAccess, Repeat, Step
+from layout_advise.layoutalgebra.fieldgraph.memory_distance import AccessKind, FieldAccess, Repeat, Step
 from layout_advise.opencl.graph.bounds import LoopBounds
 from layout_advise.opencl.graph.places import MemoryPlaces, Place
 from layout_advise.opencl.source.kernels import Kernel, KernelProgram
@@ -58,7 +58,10 @@ class _Flow:
             return self._assigned(node)
         if node.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
             left, right = node.children
-            return [*self.steps(right), *self.steps(left)]
+            place = self.places.of(left)
+            if place is None:
+                return [*self.steps(right), *self.steps(left)]
+            return [*self.steps(right), *self._way(left), *self._accesses(place, "changed")]
         if node.kind == "UNARY_OPERATOR":
             return self._unary(node)
         if node.kind == "CALL_EXPR":
@@ -95,7 +98,7 @@ class _Flow:
             loaded = self.steps(right)
         if place is None:
             return [*loaded, *self._way(peeled(left))]
-        return [*loaded, *self._way(peeled(left)), *self._accesses(place)]
+        return [*loaded, *self._way(peeled(left)), *self._accesses(place, "written")]
 
     def _declared(self, node: Syntax) -> list[Step]:
         initial = node.children[-1] if node.children and node.children[-1].kind not in ("TYPE_REF", "PARM_DECL") else None
@@ -111,7 +114,8 @@ class _Flow:
         if node.operator == "&":
             return self._way(peeled(child))
         if node.operator.removeprefix("post") in ("++", "--"):
-            return self.steps(child)
+            changed = self.places.of(child)
+            return self.steps(child) if changed is None else [*self._way(child), *self._accesses(changed, "changed")]
         place = self.places.of(node)
         if place is not None:
             return [*self._way(node), *self._accesses(place)]
@@ -136,20 +140,20 @@ class _Flow:
 
     def _touched(self, node: Syntax) -> list[Step]:
         place = self.places.of(peeled(node))
-        return [] if place is None else self._accesses(place)
+        return [] if place is None else self._accesses(place, "changed")
 
-    def _accesses(self, place: Place) -> list[Step]:
+    def _accesses(self, place: Place, kind: AccessKind = "read") -> list[Step]:
         if place.record is None:
-            return [FieldAccess(None, place.bytes)]
+            return [FieldAccess(None, place.bytes, kind)]
         if place.member is None:
-            return self._members(place, None)
-        return [FieldAccess(f"{place.record.name}.{place.member}", place.bytes)]
+            return self._members(place, None, kind)
+        return [FieldAccess(f"{place.record.name}.{place.member}", place.bytes, kind)]
 
-    def _members(self, place: Place, names: frozenset[str] | None) -> list[Step]:
+    def _members(self, place: Place, names: frozenset[str] | None, kind: AccessKind = "read") -> list[Step]:
         """The members of a record that is loaded whole: those that are used."""
         assert place.record is not None
         members = [m for m in place.record.members if names is None or m.name in names]
-        return [FieldAccess(f"{place.record.name}.{m.name}", m.bytes) for m in members]
+        return [FieldAccess(f"{place.record.name}.{m.name}", m.bytes, kind) for m in members]
 
     def _way(self, node: Syntax) -> list[Step]:
         """The accesses on the way to a place: those of its indices, and of pointers that lie in memory."""

@@ -1,0 +1,1 @@
+"""Tests of field graphs and what is accessed alike."""
