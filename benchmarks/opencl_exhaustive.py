@@ -2,32 +2,36 @@
 
     python benchmarks/opencl_exhaustive.py [EXAMPLE ...] [--device NAME] [--processes N]
 
-All layouts of the records of ``examples/opencl`` that differ in what the kernel accesses: every partition of the accessed
-members (those that are not accessed are one member more), and every tile of ``TILES`` for the clusters with several members,
-the same one for all of them. They race: in batches beside the original, then those within a quarter of the best again, and
-the last six, the chosen one and the original in fresh processes, all interleaved. Only these times are in the table. An
-example with more than ``MOST`` layouts is left out and told. Prints a Markdown table; rows go to ``results/opencl/``.
+All layouts of the records of ``examples/opencl`` that differ in what the kernel accesses (``opencl_layouts.py``):
+partitions of the members, and tiles for each cluster with several of them. They race in three rounds, in batches beside the
+original: all of them, those near the best for longer, and the best of these longer still. The last six, the chosen one and
+the original run in fresh processes, all interleaved; only these times are in the table. On a device that is the processor,
+times are those that the process was running, all threads together. An example with more than ``--most`` layouts is left out
+and told. Members that are said to be alike are tried as well: some layouts, with members exchanged. Prints a Markdown table;
+rows go to ``results/opencl/``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from layout_advise.layoutalgebra.explore.partitions import Partition, partition
+from opencl_layouts import LayoutSpace, all_layouts
+
 from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key
-from layout_advise.opencl.host.launch import Launch
-from layout_advise.opencl.host.platforms import devices
+from layout_advise.opencl.graph.steps import kernel_steps
+from layout_advise.opencl.host.launch import Launch, checked_kernel
+from layout_advise.opencl.host.platforms import devices, is_processor
 from layout_advise.opencl.host.spec import read_spec
 from layout_advise.opencl.host.variants import KernelVariant, original, variant
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, name_of
-from layout_advise.opencl.measure.processes import outcomes_apart, over_processes, times_of
-from layout_advise.opencl.rewrite.layouts import layout
+from layout_advise.opencl.measure.processes import Clock, outcomes_apart, over_processes, times_of
 from layout_advise.opencl.search import DeviceSearch
 from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.opencl.source.read import read_program
@@ -40,43 +44,25 @@ RESULTS = ROOT / "benchmarks" / "results" / "opencl"
 TILES = (1, 8, 64, 256)
 MOST = 5000
 BATCH = 24
-KEPT = 24
-LAST = 6
-NEAR = 0.8
-"""Layouts at least so fast as the best of the race, in its part, race again."""
+PAIRS = 10
+SEED = 2015
 
 
-def partitions(items: Sequence[tuple[int, ...]]) -> Iterator[Partition]:
-    """Every partition of items, each some members that stay together."""
-    if not items:
-        yield ()
-        return
-    first, rest = items[0], items[1:]
-    for groups in partitions(rest):
-        yield (first, *groups)
-        for k, group in enumerate(groups):
-            yield (*groups[:k], (*first, *group), *groups[k + 1 :])
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round of the race: each layout is timed for about so many ``seconds``; of those that are at least ``near`` times as
+    fast as the best, so many are ``kept``."""
+
+    seconds: float
+    near: float
+    kept: int
 
 
-def all_choices(records: Sequence[GraphOfRecord], tiles: Sequence[int]) -> list[Choice]:
-    """Every layout of all records but the program's own."""
-    own: list[list[Partition]] = []
-    for one in records:
-        members = list(enumerate(one.graph.record.members))
-        rest = tuple(k for k, m in members if m.name not in one.graph.accessed)
-        items = [(k,) for k, m in members if m.name in one.graph.accessed]
-        own.append([partition(groups) for groups in partitions([*items, *([rest] if rest else [])])])
-    found: dict[tuple[object, ...], Choice] = {}
-    for groups, tile in product(product(*own), tiles):
-        pairs = zip(records, groups, strict=True)
-        choice = tuple(layout(one.graph.record, parts, (tile,) * len(parts)) for one, parts in pairs)
-        if not all(one.is_original for one in choice):
-            found.setdefault(key(choice), choice)
-    return list(found.values())
+ROUNDS = (Round(0.02, 0.75, 96), Round(0.15, 0.85, 24), Round(0.5, 0.9, 6))
 
 
 def raced(
-    program: KernelProgram, launch: Launch, choices: Sequence[Choice], device: DeviceName, seconds: float
+    program: KernelProgram, launch: Launch, choices: Sequence[Choice], device: DeviceName, seconds: float, clock: Clock
 ) -> list[tuple[float, Choice]]:
     """Choices with their speedup in one process a batch, the fastest first; those that do not run or differ are left out."""
     found: list[tuple[float, Choice]] = []
@@ -86,7 +72,7 @@ def raced(
         first, *others = outcomes_apart(KernelJob(device, (original([launch]), *made), seconds))
         for one, outcome in zip(batch, others, strict=True):
             if not outcome.problem and outcome.compared is not None and not outcome.compared.problem:
-                found.append((first.device / outcome.device, one))
+                found.append((getattr(first, clock) / getattr(outcome, clock), one))
         print(f"\r{launch.name}: {at + len(batch)} of {len(choices)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return sorted(found, key=lambda pair: -pair[0])
@@ -97,22 +83,35 @@ def label(choice: Choice) -> str:
     return "; ".join(one.label for one in choice)
 
 
-def compared(name: str, device: DeviceName, processes: int, tiles: Sequence[int]) -> dict[str, object]:
+def race(
+    program: KernelProgram, launch: Launch, choices: Sequence[Choice], device: DeviceName, clock: Clock
+) -> list[tuple[float, Choice]]:
+    """The last ones of a race over several rounds, the fastest first. In each, all that are left run again for longer."""
+    left = list(choices)
+    found: list[tuple[float, Choice]] = []
+    for one in ROUNDS:
+        found = raced(program, launch, left, device, one.seconds, clock)
+        left = [choice for gain, choice in found[: one.kept] if gain >= one.near * found[0][0]]
+    return found[: len(left)]
+
+
+def compared(
+    name: str, device: DeviceName, processes: int, tiles: Sequence[int], most: int, clock: Clock
+) -> dict[str, object]:
     """The row of one example."""
     launch = read_spec(EXAMPLES / f"{name}.cl", EXAMPLES / f"{name}.toml")
     program = read_program(launch.source, launch.options, launch.name)
     records = [one.graph for one in records_of(program, [launch]) if one.note is None]
-    choices = all_choices(records, tiles)
-    row: dict[str, object] = {"example": name, "device": device.name, "layouts": len(choices), "tiles": list(tiles)}
-    if len(choices) > MOST:
+    steps = [kernel_steps(program, checked_kernel(program, launch))]
+    space = all_layouts(records, steps, tiles, most)
+    row: dict[str, object] = {"example": name, "device": device.name, "clock": clock, "tiles": list(tiles), **space.figures}
+    if not space.choices:
         return row
     search = DeviceSearch(program, [launch], records, device, lambda _text: None).run(processes)
     best = winner(search)
     # where no change is advised the program keeps what it has
     chosen = best.variant.layouts if best is not None and verdict(search, name).action == "change" else ()
-    first = raced(program, launch, choices, device, 0.02)
-    near = [one for gain, one in first[:KEPT] if gain >= NEAR * first[0][0]]
-    last = [one for _, one in raced(program, launch, near, device, 0.2)][:LAST]
+    last = [one for _, one in race(program, launch, space.choices, device, clock)]
     variants: list[KernelVariant] = [original([launch])]
     variants += [variant(f"b{k}", program, [launch], one) for k, one in enumerate(last)]
     raced_keys = [(), *map(key, last)]
@@ -120,20 +119,43 @@ def compared(name: str, device: DeviceName, processes: int, tiles: Sequence[int]
     if own == len(variants):
         variants.append(variant("chosen", program, [launch], chosen))
     rows = over_processes(KernelJob(device, tuple(variants), 0.6), processes)
-    base = times_of(rows, 0)
-    gains = [undisturbed_ratio(base, times_of(rows, k)) for k in range(len(variants))]
+    base = times_of(rows, 0, clock)
+    gains = [undisturbed_ratio(base, times_of(rows, k, clock)) for k in range(len(variants))]
     # the original competes as well: to keep it may be the best
     top = max(range(len(last) + 1), key=lambda k: gains[k].median)
-    against = undisturbed_ratio(times_of(rows, top), times_of(rows, own))
+    against = undisturbed_ratio(times_of(rows, top, clock), times_of(rows, own, clock))
     row |= {
         "measured": len(search.tried),
+        "advice": verdict(search, name).action,
         "best": label(last[top - 1]) if top else "the original",
         "best_gain": spread(gains[top]),
         "chosen": label(chosen) if chosen else "the original",
         "chosen_gain": spread(gains[own]),
         "chosen_over_best": spread(against),
+        "exchanged": exchanged(program, launch, records, space, device, clock),
     }
     return row
+
+
+def exchanged(
+    program: KernelProgram,
+    launch: Launch,
+    records: Sequence[GraphOfRecord],
+    space: LayoutSpace,
+    device: DeviceName,
+    clock: Clock,
+) -> list[float]:
+    """Layouts drawn by chance, over those with members exchanged that are accessed alike: ratios of times, which should be
+    1 if one of them stands for the other."""
+    chance = random.Random(SEED)
+    drawn = chance.sample(space.choices, min(PAIRS, len(space.choices)))
+    pairs = [(one, other) for one in drawn if key(other := space.exchanged(one, records, chance)) != key(one)]
+    made: list[KernelVariant] = [original([launch])]
+    for number, choice in enumerate(one for pair in pairs for one in pair):
+        made.append(variant(f"p{number}", program, [launch], choice))
+    rows = over_processes(KernelJob(device, tuple(made), 0.3), 3)
+    times = [min(times_of(rows, k, clock)) for k in range(len(made))]
+    return [round(a / b, 4) for a, b in zip(times[1::2], times[2::2], strict=True)]
 
 
 def spread(ratio: Ratio) -> list[float]:
@@ -150,15 +172,16 @@ def told(value: object) -> str:
 def table(rows: Sequence[dict[str, object]]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| example | layouts | measured | best of all | gain | chosen | gain | chosen over best |",
-        "|---|---|---|---|---|---|---|---|",
+        "| example | partitions | differ | raced | measured | best of all | gain | chosen | gain | chosen over best |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
+        cells = [row["example"], row.get("partitions", ""), row.get("that_differ", ""), row["layouts"]]
         if "best" not in row:
-            lines.append(f"| {row['example']} | {row['layouts']} | too many | | | | | |")
+            lines.append("| " + " | ".join(map(str, cells)) + " | too many | | | | | |")
             continue
-        cells = [row["example"], row["layouts"], row["measured"], row["best"], told(row["best_gain"]), row["chosen"],
-                 told(row["chosen_gain"]), told(row["chosen_over_best"])]  # fmt: skip
+        cells += [row["measured"], row["best"], told(row["best_gain"]), row["chosen"]]
+        cells += [told(row["chosen_gain"]), told(row["chosen_over_best"])]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
 
@@ -170,11 +193,15 @@ def main() -> int:
     parser.add_argument("--device", default="", metavar="NAME")
     parser.add_argument("--processes", type=int, default=5, metavar="N")
     parser.add_argument("--tiles", default=",".join(map(str, TILES)), metavar="N,N", help="elements in a tile")
+    parser.add_argument("--most", type=int, default=MOST, metavar="N", help="no more layouts (default: %(default)s)")
+    parser.add_argument("--clock", choices=("cpu", "device"), help="default: cpu where the device is the processor")
     given = parser.parse_args()
     tiles = [int(word) for word in given.tiles.split(",")]
     RESULTS.mkdir(parents=True, exist_ok=True)
     for name in given.examples:
-        row = compared(name, name_of(devices(given.device)[0]), given.processes, tiles)
+        device = devices(given.device)[0]
+        clock: Clock = given.clock or ("cpu" if is_processor(device) else "device")
+        row = compared(name, name_of(device), given.processes, tiles, given.most, clock)
         (RESULTS / f"exhaustive-{name}.json").write_text(json.dumps(row, indent=1, ensure_ascii=False) + "\n")
     print(table([json.loads(file.read_text()) for file in sorted(RESULTS.glob("exhaustive-*.json"))]))
     return 0

@@ -8,17 +8,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from layout_advise import __version__
-from layout_advise.errors import SourceError
-from layout_advise.opencl.candidates import GraphOfRecord
+from layout_advise.errors import MockupError, ProgramError, SourceError
+from layout_advise.opencl.candidates import Choice, GraphOfRecord, key
 from layout_advise.opencl.describe import device_report, record_report
 from layout_advise.opencl.graph.fields import FieldGraph, accesses_of, field_graph, united
 from layout_advise.opencl.graph.recorded import recorded_graph
 from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.groups import group_sizes
 from layout_advise.opencl.host.launch import Launch, checked_kernel, mixed_buffers, numbers_of_record
+from layout_advise.opencl.intercept.events import BufferEvent
 from layout_advise.opencl.measure.jobs import name_of
 from layout_advise.opencl.measure.processes import items_of
 from layout_advise.opencl.measure.record import record_job
+from layout_advise.opencl.placement.measured import PlacedProgram
+from layout_advise.opencl.placement.planned import device_plan
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.rewrite.layouts import layout
 from layout_advise.opencl.rewrite.rewrite import atomics, rewritten
@@ -30,11 +33,21 @@ from layout_advise.opencl.tiles.stored import stored
 from layout_advise.opencl.verdict import winner
 from layout_advise.reports.model.kernels import (
     OPENCL_SCHEMA,
+    DevicePlan,
     KernelDevice,
     KernelProgramReport,
     KernelUse,
     OpenclReport,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInput:
+    """The input of a plan over devices: the order in which buffers are used (None: not known), and which launch each kernel
+    in it is."""
+
+    events: tuple[BufferEvent, ...] | None
+    numbers: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,8 @@ class StudyOptions:
     group_sizes: bool = True
     recorded: bool = False
     """Also record the accesses of some work items, and compare the field graphs."""
+    plan: PlanInput | None = None
+    """Also make one plan over all devices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +83,17 @@ def study(
     tell: Callable[[str], None] = lambda _text: None,
 ) -> OpenclReport:
     """The report of launches, grouped by the program that they are of. ``shares`` is the part of the time by kernel."""
-    groups: dict[tuple[str, str], list[Launch]] = {}
-    for launch in launches:
-        groups.setdefault((launch.source, launch.options), []).append(launch)
-    programs = [_program(group, devices, options, shares or {}, tell) for group in groups.values()]
+    groups: dict[tuple[str, str], list[int]] = {}
+    for number, launch in enumerate(launches):
+        groups.setdefault((launch.source, launch.options), []).append(number)
+    programs: list[KernelProgramReport] = []
+    placed: list[PlacedProgram] = []
+    for numbers in groups.values():
+        group = [launches[number] for number in numbers]
+        report, program, choices = _program(group, devices, options, shares or {}, tell)
+        programs.append(report)
+        placed.append(PlacedProgram(program, tuple(numbers), tuple(group), choices))
+    plan, why = _plan(placed, devices, options, tell)
     return OpenclReport(
         schema=OPENCL_SCHEMA,
         version=__version__,
@@ -79,8 +101,23 @@ def study(
         command=tuple(command),
         programs=tuple(programs),
         policy={name: float(value) for name, value in asdict(OPENCL).items()},
-        notes=tuple(notes),
+        notes=(*notes, *why),
+        plan=plan,
     )
+
+
+def _plan(
+    programs: Sequence[PlacedProgram], devices: Sequence[Any], options: StudyOptions, tell: Callable[[str], None]
+) -> tuple[DevicePlan | None, tuple[str, ...]]:
+    """The plan over all devices, and in notes why there is none."""
+    given = options.plan
+    if given is None:
+        return None, ()
+    names = [name_of(device) for device in devices]
+    try:
+        return device_plan(given.events, given.numbers, programs, names, options.processes, tell), ()
+    except (ProgramError, MockupError) as error:
+        return None, (f"{error.line()}.",)
 
 
 def _program(
@@ -89,7 +126,8 @@ def _program(
     options: StudyOptions,
     shares: Mapping[str, float],
     tell: Callable[[str], None],
-) -> KernelProgramReport:
+) -> tuple[KernelProgramReport, KernelProgram, tuple[Choice, ...]]:
+    """The report of one program, the program, and the layouts that were best on some device."""
     first = launches[0]
     program = read_program(first.source, first.options, first.name)
     uses = tuple(_use(program, launch, shares) for launch in launches)
@@ -100,11 +138,16 @@ def _program(
     free = [one.graph for one in found if one.note is None]
     name = ", ".join(dict.fromkeys(launch.kernel for launch in launches))
     measured: list[KernelDevice] = []
-    if free and options.measure:
-        measured = [_on_device(program, launches, free, device, options, name, tell) for device in devices]
+    best: dict[object, Choice] = {}
+    for device in devices if free and options.measure else ():
+        report, choice = _on_device(program, launches, free, device, options, name, tell)
+        measured.append(report)
+        if choice is not None:
+            best.setdefault(key(choice), choice)
     seen = {one.record.name: _recorded(program, launches, one, devices[0]) for one in found if options.recorded and devices}
     reports = tuple(record_report(one.record, one.graph, one.count, one.note, seen.get(one.record.name)) for one in found)
-    return KernelProgramReport(first.name, uses, reports, tuple(measured), tuple(notes))
+    whole = KernelProgramReport(first.name, uses, reports, tuple(measured), tuple(notes))
+    return whole, program, tuple(best.values())
 
 
 def _use(program: KernelProgram, launch: Launch, shares: Mapping[str, float]) -> KernelUse:
@@ -182,7 +225,8 @@ def _on_device(
     options: StudyOptions,
     name: str,
     tell: Callable[[str], None],
-) -> KernelDevice:
+) -> tuple[KernelDevice, Choice | None]:
+    """The report of a device, and the layout that was best there, if it gains."""
     known = stored(device)
     tile = by_tree(known.tree) if known is not None else None
     found: Searched = DeviceSearch(program, launches, records, name_of(device), tell, tile).run(options.processes)
@@ -192,4 +236,6 @@ def _on_device(
         if best is not None and options.group_sizes
         else ()
     )
-    return device_report(device, found, name, sizes, known.told if known is not None else None)
+    gains = best is not None and best.wall is not None and best.wall.median > 1
+    report = device_report(device, found, name, sizes, known.told if known is not None else None)
+    return report, best.variant.layouts if best is not None and gains else None

@@ -125,6 +125,40 @@ class KernelProgramReport(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class PlacedKernel(msgspec.Struct, frozen=True):
+    """A kernel at one place of the order: the device and layout that the plan has for it, how often it runs there, and ns of
+    one launch by the host's clock."""
+
+    name: str
+    device: str
+    layout: str
+    launches: int
+    ns: float
+
+
+class OtherPlan(msgspec.Struct, frozen=True):
+    """Another plan: ns of all launches, copies and conversions, and how many times as fast the chosen plan is."""
+
+    label: str
+    ns: float
+    gain: Interval
+
+
+class DevicePlan(msgspec.Struct, frozen=True):
+    """One plan for the kernels of a program over several devices. ``order`` is the nest in which they and the host's
+    accesses run; times in ns are of all of it, ``moving_ns`` the part of copies and conversions. ``changes``: kernels run on
+    several devices, and that is surely faster than all of them on any one."""
+
+    order: str
+    kernels: tuple[PlacedKernel, ...]
+    ns: float
+    moving_ns: float
+    others: tuple[OtherPlan, ...]
+    changes: bool
+    text: str
+    notes: tuple[str, ...] = ()
+
+
 class OpenclReport(msgspec.Struct, frozen=True):
     """All that one run found."""
 
@@ -135,6 +169,8 @@ class OpenclReport(msgspec.Struct, frozen=True):
     programs: tuple[KernelProgramReport, ...]
     policy: dict[str, float]
     notes: tuple[str, ...] = ()
+    plan: DevicePlan | None = None
+    """One plan over all devices, where that was asked for."""
 
 
 def encode_opencl(report: OpenclReport) -> bytes:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from layout_advise.reports.model.kernels import (
+    DevicePlan,
     KernelDevice,
     KernelLayout,
     KernelProgramReport,
@@ -76,6 +77,8 @@ def terminal(report: OpenclReport, *, width: int = 110, colour: bool = False) ->
     )  # fmt: skip
     for program in report.programs:
         _program(console, program)
+    if report.plan is not None:
+        _plan(console, report.plan)
     for note in report.notes:
         console.print(escape(note), soft_wrap=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
@@ -118,6 +121,28 @@ def _device(console: Console, device: KernelDevice) -> None:
         local = "×".join(map(str, size.local_size))
         text = f"  groups of {local}: original {quantities.nanoseconds(size.original_ns)}, advised layout "
         console.print(escape(text + quantities.interval(size.speedup)), soft_wrap=True)
+
+
+def _plan(console: Console, plan: DevicePlan) -> None:
+    console.print()
+    console.print(escape(plan.text), style=STYLE["change"] if plan.changes else None, soft_wrap=True)
+    console.print(escape(f"  order: {plan.order}"), soft_wrap=True)
+    moved = (
+        f"  {quantities.nanoseconds(plan.ns)} in all, {quantities.nanoseconds(plan.moving_ns)} of it copies and conversions"
+    )
+    console.print(escape(moved), soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for name in ("kernel", "device", "layout", "launches", "each"):
+        table.add_column(name)
+    for one in plan.kernels:
+        row = (one.name, one.device, one.layout, str(one.launches), quantities.nanoseconds(one.ns))
+        table.add_row(*map(escape, row))
+    console.print(table)
+    for other in plan.others:
+        text = f"  {other.label}: {quantities.nanoseconds(other.ns)}; the plan is {quantities.interval(other.gain)}"
+        console.print(escape(text), soft_wrap=True)
+    for note in plan.notes:
+        console.print(escape(f"  {note}"), soft_wrap=True)
 
 
 def page(report: OpenclReport) -> str:

@@ -23,7 +23,7 @@ from layout_advise.opencl.measure.jobs import name_of
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.tiles.samples import SHAPES, samples
 from layout_advise.opencl.tiles.stored import SCHEMA, Calibration, machine_name, store
-from layout_advise.opencl.tiles.train import cross_validated, loss, trained
+from layout_advise.opencl.tiles.train import cross_validated, learner, loss, trained
 from layout_advise.progress import Progress
 
 SEED = 2015
@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("nothing to calibrate", "no device is named", "--device takes all OpenCL devices of this machine")
     if not 4 <= arguments.shapes <= len(SHAPES):
         raise UsageError(f"--shapes must be between 4 and {len(SHAPES)}")
+    learner()  # said before anything is timed
     for device in devices(arguments.device):
         with Progress(arguments.quiet, arguments.verbose) as progress:
             made = calibrated(device, arguments.shapes, progress)

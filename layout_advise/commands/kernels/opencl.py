@@ -2,6 +2,7 @@
 
   layout-advise opencl -- ./host its args                          an unmodified program: its launches are recorded
   layout-advise opencl --kernel k.cl --spec args.toml
+  layout-advise opencl --plan -- ./host its args                   also which kernel on which device, in one plan
   layout-advise opencl --kernel k.cl --spec args.toml --graph      only the field graph and its clusters: nothing is run
 
 The source is read, the field graph of each structure is made (Kofler, Cosenza, Fahringer 2015), and the kernel is rewritten
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from layout_advise.commands import common
@@ -21,8 +23,9 @@ from layout_advise.opencl.host.platforms import devices
 from layout_advise.opencl.host.spec import read_spec
 from layout_advise.opencl.intercept.recorded import RecordedLaunches, read_recorded
 from layout_advise.opencl.intercept.run import run_recorded
+from layout_advise.opencl.placement.order import of_one
 from layout_advise.opencl.policy import OPENCL
-from layout_advise.opencl.study import StudyOptions, study
+from layout_advise.opencl.study import PlanInput, StudyOptions, study
 from layout_advise.progress import Progress
 from layout_advise.reports.model.kernels import OpenclReport, encode_opencl
 from layout_advise.reports.pages import kernel_pages
@@ -40,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--record",
         action="store_true",
         help="also record accesses of some work items, for a field graph beside the other",
+    )
+    parser.add_argument(
+        "--plan",
+        action="store_true",
+        help="also one plan over all devices: which kernel where, with the copies between them",
     )
     parser.add_argument(
         "--processes", type=int, default=OPENCL.processes, metavar="N", help="fresh processes that time the best layouts"
@@ -63,7 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
     found = [] if arguments.graph and not arguments.record else devices(arguments.device)
     with Progress(arguments.quiet, arguments.verbose) as progress:
         recorded = _recorded(program, arguments, progress) if program else _described(arguments)
-        options = StudyOptions(arguments.processes, not arguments.graph, not arguments.graph, arguments.record)
+        measure = not arguments.graph
+        plan = PlanInput(recorded.events, recorded.numbers) if arguments.plan and measure else None
+        options = StudyOptions(arguments.processes, measure, measure, arguments.record, plan)
         command = program or ["opencl", "--kernel", arguments.kernel, "--spec", arguments.spec]
         report = study(recorded.launches, found, options, command, recorded.shares, recorded.notes, tell=progress.step)
     _write(report, arguments)
@@ -75,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _described(arguments: argparse.Namespace) -> RecordedLaunches:
     """The launch of the spec."""
     launch = read_spec(common.existing(arguments.kernel), common.existing(arguments.spec), arguments.options)
-    return RecordedLaunches((launch,), {}, ())
+    return RecordedLaunches((launch,), {}, (), of_one(launch), (launch,))
 
 
 def _recorded(program: list[str], arguments: argparse.Namespace, progress: Progress) -> RecordedLaunches:
@@ -87,7 +97,7 @@ def _recorded(program: list[str], arguments: argparse.Namespace, progress: Progr
     order = sorted(found.launches, key=lambda launch: -found.shares[launch.kernel])
     kept, left = order[: arguments.most_kernels], order[arguments.most_kernels :]
     notes = [*found.notes, *(f"{one.kernel} has less of the time and was not looked at (--most-kernels)." for one in left)]
-    return RecordedLaunches(tuple(kept), found.shares, tuple(notes))
+    return replace(found, launches=tuple(kept), notes=tuple(notes))
 
 
 def _write(report: OpenclReport, arguments: argparse.Namespace) -> None:

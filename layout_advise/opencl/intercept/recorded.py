@@ -10,6 +10,7 @@ import numpy as np
 
 from layout_advise.errors import ProgramError
 from layout_advise.opencl.host.launch import Argument, BufferArgument, Bytes, Launch, LocalArgument, ValueArgument
+from layout_advise.opencl.intercept.events import BufferEvent, read_events
 
 LEFT_ALONE = {
     "image": "it is given an image, a pipe or a sampler",
@@ -22,11 +23,19 @@ LEFT_ALONE = {
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedLaunches:
     """The first launch of each kernel; ``shares`` is the part of all kernels' time by name, ``notes`` what was left
-    alone."""
+    alone. ``events`` are all accesses to buffers (None: not known), ``kernels`` the launches by their numbers in these."""
 
     launches: tuple[Launch, ...]
     shares: dict[str, float]
     notes: tuple[str, ...]
+    events: tuple[BufferEvent, ...] | None = None
+    kernels: tuple[Launch | None, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[int | None, ...]:
+        """The launch, by number, that each kernel of the events is."""
+        known = {id(launch): number for number, launch in enumerate(self.launches)}
+        return tuple(known.get(id(launch)) for launch in self.kernels)
 
 
 def read_recorded(folder: Path, program: str) -> RecordedLaunches:
@@ -39,15 +48,17 @@ def read_recorded(folder: Path, program: str) -> RecordedLaunches:
     shares: dict[str, float] = {}
     launches: list[Launch] = []
     notes: list[str] = []
+    kernels: list[Launch | None] = []
     for number, (name, calls, rounds, seconds) in enumerate(rows):
         shares[name] = shares.get(name, 0.0) + float(seconds) / total
         each = max(1, int(calls) // max(1, int(rounds)))
         found = _launch(folder / str(number), name, each)
+        kernels.append(found if isinstance(found, Launch) else None)
         if isinstance(found, Launch):
             launches.append(found)
         else:
             notes.append(f"{name} is left alone: {found}.")
-    return RecordedLaunches(tuple(launches), shares, tuple(notes))
+    return RecordedLaunches(tuple(launches), shares, tuple(notes), read_events(folder / "order"), tuple(kernels))
 
 
 def _launch(folder: Path, name: str, calls: int) -> Launch | str:

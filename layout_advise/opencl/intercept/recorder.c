@@ -2,13 +2,16 @@
  * its launches, and how often and how long each was launched. The program computes what it computed before.
  *
  * LAYOUT_ADVISE_RECORD names an empty folder. Launch number k of the first of each kernel goes to the folder k in it (files
- * launch, source, options, bN for buffer N), the counts to the file counts, one line a kernel. Calls are passed on
- * to the library that the program would have called; queues are drained before a recorded launch and around a timed one. */
+ * launch, source, options, bN for buffer N), the counts to the file counts, one line a kernel. The file order has what happens
+ * to buffers, one line each: n BUFFER (made without data), w (the host writes all of it), c (a part), r (the host reads),
+ * k KERNEL BUFFER... (a launch), o (something else), and more where there is too much of it. Calls are passed on to the library
+ * that the program would have called; queues are drained before a recorded launch and around a timed one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +23,14 @@ typedef void *handle;
 
 enum { MOST = 4096, MOST_ARGUMENTS = 128, FUNCTION_NAME = 0x1190, READ_BLOCKING = 1, PATH = 4096 };
 enum { COMMAND_TYPE = 0x11D2, USER_EVENT = 0x1204 };
+enum { USES_HOST_DATA = 1 << 3 | 1 << 5, MAPPED_TO_WRITE = 1 << 1, MAPPED_ANEW = 1 << 2, MOST_EVENTS = 1 << 20 };
 enum memory_kind { NO_MEMORY, BUFFER, PART_OF_BUFFER, NOT_A_BUFFER };
 
 struct memory {
     handle id;
     enum memory_kind kind;
     size_t bytes;
+    uint64_t serial; /* handles are used again */
 };
 
 struct program {
@@ -59,6 +64,8 @@ static struct kernel *kernels[MOST];
 static struct use uses[MOST];
 static size_t memory_count, program_count, kernel_count, use_count;
 static uint64_t epoch = 1; /* grows when the host touches a buffer */
+static uint64_t serials, events;
+static FILE *order;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- the library behind this one */
@@ -108,7 +115,10 @@ static struct memory *memory_of(handle id)
     return NULL;
 }
 
-static void know_memory(handle id, enum memory_kind kind, size_t bytes)
+static void note(const char *format, ...);
+
+/* The number of the memory; has_data: the host gave its content. */
+static void know_memory(handle id, enum memory_kind kind, size_t bytes, int has_data)
 {
     if (id == NULL)
         return;
@@ -116,8 +126,11 @@ static void know_memory(handle id, enum memory_kind kind, size_t bytes)
     struct memory *old = memory_of(id);
     if (old == NULL && memory_count < MOST)
         old = &memories[memory_count++];
-    if (old != NULL)
-        *old = (struct memory){id, kind, bytes};
+    if (old != NULL) {
+        *old = (struct memory){id, kind, bytes, serials++};
+        if (kind == BUFFER)
+            note("%c %" PRIu64 "\n", has_data ? 'w' : 'n', old->serial);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -158,9 +171,29 @@ static void know_kernel(handle id, handle program, const char *name)
     pthread_mutex_unlock(&lock);
 }
 
-static void host_touched(void)
+/* The host reads (r), writes (w) or changes (c) a buffer. */
+static void host_touched(handle id, char how)
 {
     pthread_mutex_lock(&lock);
+    const struct memory *memory = memory_of(id);
+    if (memory != NULL && memory->kind == BUFFER)
+        note("%c %" PRIu64 "\n", how, memory->serial);
+    else
+        note("o\n");
+    epoch++;
+    pthread_mutex_unlock(&lock);
+}
+
+static char written(handle id, size_t offset, size_t bytes)
+{
+    const struct memory *memory = memory_of(id);
+    return memory != NULL && offset == 0 && bytes == memory->bytes ? 'w' : 'c';
+}
+
+static void something_else(void)
+{
+    pthread_mutex_lock(&lock);
+    note("o\n");
     epoch++;
     pthread_mutex_unlock(&lock);
 }
@@ -176,6 +209,25 @@ static FILE *opened(int number, const char *name)
     else
         snprintf(path, sizeof path, "%s/%s", folder, name);
     return fopen(path, "wb");
+}
+
+/* One line, or a part of one, of the file order; the lock is held. */
+static void note(const char *format, ...)
+{
+    if (getenv("LAYOUT_ADVISE_RECORD") == NULL || events > MOST_EVENTS)
+        return;
+    if (order == NULL)
+        order = opened(-1, "order");
+    if (order == NULL)
+        return;
+    if (events++ == MOST_EVENTS) {
+        fputs("\nmore\n", order);
+        return;
+    }
+    va_list rest;
+    va_start(rest, format);
+    vfprintf(order, format, rest);
+    va_end(rest);
 }
 
 static void write_text(int number, const char *name, const char *text)
@@ -295,6 +347,8 @@ static double now(void)
 
 __attribute__((destructor)) static void finish(void)
 {
+    if (order != NULL)
+        fflush(order);
     if (getenv("LAYOUT_ADVISE_RECORD") != NULL && use_count > 0)
         write_counts();
 }
@@ -415,7 +469,7 @@ handle clCreateBuffer(handle context, uint64_t flags, size_t bytes, void *data, 
 {
     NEXT(clCreateBuffer)
     handle made = real(context, flags, bytes, data, error);
-    know_memory(made, BUFFER, bytes);
+    know_memory(made, BUFFER, bytes, (flags & USES_HOST_DATA) != 0);
     return made;
 }
 
@@ -423,7 +477,7 @@ handle clCreateSubBuffer(handle buffer, uint64_t flags, uint32_t type, const voi
 {
     NEXT(clCreateSubBuffer)
     handle made = real(buffer, flags, type, region, error);
-    know_memory(made, PART_OF_BUFFER, 0);
+    know_memory(made, PART_OF_BUFFER, 0, 0);
     return made;
 }
 
@@ -431,7 +485,7 @@ handle clCreateImage(handle context, uint64_t flags, const void *format, const v
 {
     NEXT(clCreateImage)
     handle made = real(context, flags, format, shape, data, error);
-    know_memory(made, NOT_A_BUFFER, 0);
+    know_memory(made, NOT_A_BUFFER, 0, 0);
     return made;
 }
 
@@ -439,7 +493,7 @@ handle clCreatePipe(handle context, uint64_t flags, uint32_t packet, uint32_t mo
 {
     NEXT(clCreatePipe)
     handle made = real(context, flags, packet, most, properties, error);
-    know_memory(made, NOT_A_BUFFER, 0);
+    know_memory(made, NOT_A_BUFFER, 0, 0);
     return made;
 }
 
@@ -447,7 +501,7 @@ int clEnqueueReadBuffer(handle queue, handle buffer, uint32_t blocking, size_t o
                         uint32_t waits, const handle *wait, handle *event)
 {
     NEXT(clEnqueueReadBuffer)
-    host_touched();
+    host_touched(buffer, 'r');
     return real(queue, buffer, blocking, offset, bytes, to, waits, wait, event);
 }
 
@@ -455,7 +509,7 @@ int clEnqueueWriteBuffer(handle queue, handle buffer, uint32_t blocking, size_t 
                          uint32_t waits, const handle *wait, handle *event)
 {
     NEXT(clEnqueueWriteBuffer)
-    host_touched();
+    host_touched(buffer, written(buffer, offset, bytes));
     return real(queue, buffer, blocking, offset, bytes, from, waits, wait, event);
 }
 
@@ -463,8 +517,47 @@ void *clEnqueueMapBuffer(handle queue, handle buffer, uint32_t blocking, uint64_
                          uint32_t waits, const handle *wait, handle *event, int *error)
 {
     NEXT(clEnqueueMapBuffer)
-    host_touched();
+    char how = flags & (MAPPED_TO_WRITE | MAPPED_ANEW) ? 'c' : 'r';
+    if (flags & MAPPED_ANEW)
+        how = written(buffer, offset, bytes);
+    host_touched(buffer, how);
     return real(queue, buffer, blocking, flags, offset, bytes, waits, wait, event, error);
+}
+
+int clEnqueueCopyBuffer(handle queue, handle from, handle to, size_t from_offset, size_t to_offset, size_t bytes,
+                        uint32_t waits, const handle *wait, handle *event)
+{
+    NEXT(clEnqueueCopyBuffer)
+    something_else();
+    return real(queue, from, to, from_offset, to_offset, bytes, waits, wait, event);
+}
+
+int clEnqueueFillBuffer(handle queue, handle buffer, const void *pattern, size_t size, size_t offset, size_t bytes,
+                        uint32_t waits, const handle *wait, handle *event)
+{
+    NEXT(clEnqueueFillBuffer)
+    something_else();
+    return real(queue, buffer, pattern, size, offset, bytes, waits, wait, event);
+}
+
+int clEnqueueReadBufferRect(handle queue, handle buffer, uint32_t blocking, const size_t *offset, const size_t *host_offset,
+                            const size_t *region, size_t row, size_t slice, size_t host_row, size_t host_slice, void *to,
+                            uint32_t waits, const handle *wait, handle *event)
+{
+    NEXT(clEnqueueReadBufferRect)
+    host_touched(buffer, 'r');
+    return real(queue, buffer, blocking, offset, host_offset, region, row, slice, host_row, host_slice, to, waits, wait,
+                event);
+}
+
+int clEnqueueWriteBufferRect(handle queue, handle buffer, uint32_t blocking, const size_t *offset, const size_t *host_offset,
+                             const size_t *region, size_t row, size_t slice, size_t host_row, size_t host_slice,
+                             const void *from, uint32_t waits, const handle *wait, handle *event)
+{
+    NEXT(clEnqueueWriteBufferRect)
+    host_touched(buffer, 'c');
+    return real(queue, buffer, blocking, offset, host_offset, region, row, slice, host_row, host_slice, from, waits, wait,
+                event);
 }
 
 int clFinish(handle queue);
@@ -489,6 +582,21 @@ static int waited(uint32_t count, const handle *events)
     return wait(count, events) == 0;
 }
 
+static void note_launch(const struct kernel *kernel, size_t number)
+{
+    char line[MOST_ARGUMENTS * 24] = "";
+    size_t used = 0;
+    for (unsigned k = 0; k < kernel->count; k++) {
+        const struct argument *one = &kernel->arguments[k];
+        const struct memory *memory = NULL;
+        if (one->value != NULL && one->bytes == sizeof(handle))
+            memory = memory_of(*(handle *)one->value);
+        if (memory != NULL && memory->kind == BUFFER)
+            used += (size_t)snprintf(line + used, sizeof line - used, " %" PRIu64, memory->serial);
+    }
+    note("k %zu%s\n", number, line);
+}
+
 int clEnqueueNDRangeKernel(handle queue, handle id, uint32_t dimensions, const size_t *offset, const size_t *global,
                            const size_t *local, uint32_t waits, const handle *wait, handle *event)
 {
@@ -501,12 +609,14 @@ int clEnqueueNDRangeKernel(handle queue, handle id, uint32_t dimensions, const s
     struct kernel *kernel = getenv("LAYOUT_ADVISE_RECORD") != NULL && waited(waits, wait) ? kernel_of(id) : NULL;
     struct use *use = kernel != NULL ? use_of(kernel, &is_new) : NULL;
     if (use == NULL) {
+        note("o\n");
         pthread_mutex_unlock(&lock);
         return real(queue, id, dimensions, offset, global, local, waits, wait, event);
     }
     drain(queue);
     if (is_new)
         write_launch((int)(use - uses), kernel, queue, dimensions, offset, global, local);
+    note_launch(kernel, (size_t)(use - uses));
     if (use->epoch != epoch)
         use->rounds++;
     use->epoch = epoch;
@@ -515,8 +625,11 @@ int clEnqueueNDRangeKernel(handle queue, handle id, uint32_t dimensions, const s
     drain(queue);
     use->seconds += now() - start;
     use->calls++;
-    if ((use->calls & (use->calls - 1)) == 0)
+    if ((use->calls & (use->calls - 1)) == 0) {
         write_counts();
+        if (order != NULL)
+            fflush(order);
+    }
     pthread_mutex_unlock(&lock);
     return result;
 }

@@ -26,18 +26,23 @@ def converted(session: DeviceSession, variant: KernelVariant, original: KernelVa
         for data, (layout, _) in zip(launch.buffers, homes, strict=True):
             if layout is None or len(data) < layout.record.bytes:
                 continue
-            for sums, found in ((device, _on_device(session, layout, data)), (host, _on_host(layout, data))):
+            for sums, found in (
+                (device, conversion_on_device(session, layout, data)),
+                (host, conversion_on_host(layout, data)),
+            ):
                 sums[0] += found[0]
                 sums[1] += found[1]
     return ConversionTime(*device, *host)
 
 
-def _on_host(layout: BufferLayout, data: Bytes) -> tuple[float, float]:
+def conversion_on_host(layout: BufferLayout, data: Bytes) -> tuple[float, float]:
+    """Milliseconds of NumPy's copies into a layout and back."""
     buffers = scattered(layout, data)
-    return _fastest(lambda: scattered(layout, data)), _fastest(lambda: gathered(layout, buffers, data))
+    return fastest(lambda: scattered(layout, data)), fastest(lambda: gathered(layout, buffers, data))
 
 
-def _on_device(session: DeviceSession, layout: BufferLayout, data: Bytes) -> tuple[float, float]:
+def conversion_on_device(session: DeviceSession, layout: BufferLayout, data: Bytes) -> tuple[float, float]:
+    """Milliseconds of the kernels that copy into a layout and back."""
     program = session.build(marshalling_source(layout), "")
     count = len(data) // layout.record.bytes
     aos = session.buffer(data)
@@ -56,10 +61,12 @@ def _kernel(session: DeviceSession, program: Any, name: str, buffers: list[Any])
     return kernel
 
 
-def _fastest(action: Callable[[], object]) -> float:
+def fastest(action: Callable[[], object], finish: Callable[[], object] = lambda: None) -> float:
+    """The least milliseconds of some runs of an action, each until ``finish`` returns."""
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter_ns()
         action()
+        finish()
         times.append((time.perf_counter_ns() - start) / 1e6)
     return min(times)

@@ -32,13 +32,15 @@ def name_of(device: Any) -> DeviceName:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelJob:
-    """The first variant is the original. ``turn`` rotates the order in which they are timed."""
+    """The first variant is the original. ``turn`` rotates the order in which they are timed; ``moves``: also what it takes
+    to have each buffer on the device, in each layout."""
 
     device: DeviceName
     variants: tuple[KernelVariant, ...]
     seconds: float
     turn: int = 0
     conversions: bool = False
+    moves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,29 @@ class ConversionTime:
         return min(self.kernel_out, self.host_out)
 
 
+@dataclass(frozen=True, slots=True)
+class BufferMove:
+    """Nanoseconds of one buffer: its transfer from the host to a device and back, and its conversion into a layout and back,
+    by a kernel there and by the host; none where it keeps its layout."""
+
+    sent: float
+    fetched: float
+    kernel_in: float = 0.0
+    kernel_out: float = 0.0
+    host_in: float = 0.0
+    host_out: float = 0.0
+
+    @property
+    def to_device(self) -> float:
+        """From the host, in the program's layout there."""
+        return self.sent + min(self.kernel_in, self.host_in)
+
+    @property
+    def to_host(self) -> float:
+        """Back to the host."""
+        return self.fetched + min(self.kernel_out, self.host_out)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VariantOutcome:
     """The result of one variant in one process: how its first calls compare with the original's, and the undisturbed times
@@ -72,3 +97,7 @@ class VariantOutcome:
     problem: str = ""
     compared: Compared | None = None
     conversion: ConversionTime | None = None
+    walls: tuple[float, ...] = ()
+    """By launch, ns of one call by the host's clock."""
+    moves: tuple[tuple[BufferMove, ...], ...] = ()
+    """By launch and buffer of the original, where that was asked for."""

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -73,7 +74,7 @@ def outcomes_apart(job: KernelJob) -> list[VariantOutcome]:
     for number, variant in enumerate(job.variants):
         pair = job.variants[:1] if number == 0 else (job.variants[0], variant)
         try:
-            found.append(in_fresh_process(KernelJob(job.device, pair, job.seconds, job.turn, job.conversions))[-1])
+            found.append(in_fresh_process(replace(job, variants=pair))[-1])
         except MockupError as error:
             if number == 0:
                 raise
@@ -84,8 +85,7 @@ def outcomes_apart(job: KernelJob) -> list[VariantOutcome]:
 def over_processes(job: KernelJob, processes: int) -> list[list[VariantOutcome]]:
     """The outcomes of a job in several processes, another variant first in each."""
     return [
-        in_fresh_process(KernelJob(job.device, job.variants, job.seconds, turn, job.conversions and turn == 0))
-        for turn in range(processes)
+        in_fresh_process(replace(job, turn=turn, conversions=job.conversions and turn == 0)) for turn in range(processes)
     ]
 
 

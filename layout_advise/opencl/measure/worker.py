@@ -20,6 +20,7 @@ from layout_advise.opencl.host.session import DeviceSession, LaunchTime
 from layout_advise.opencl.host.variants import KernelVariant
 from layout_advise.opencl.measure.conversion import converted
 from layout_advise.opencl.measure.jobs import KernelJob, VariantOutcome
+from layout_advise.opencl.measure.moves import moves_of
 from layout_advise.opencl.measure.record import RecordJob, recorded_items
 from layout_advise.opencl.measure.verify import compared
 from layout_advise.opencl.policy import OPENCL
@@ -91,7 +92,9 @@ def _with_times(
         for kind in ("device", "wall", "cpu")
     )
     conversion = converted(session, variant, job.variants[0]) if job.conversions and variant.layouts else None
-    return VariantOutcome(float(device), float(wall), float(cpu), "", outcome.compared, conversion)
+    walls = tuple(float(undisturbed([t.wall for t in row])) for row in calls)
+    moves = moves_of(session, variant, job.variants[0]) if job.moves else ()
+    return VariantOutcome(float(device), float(wall), float(cpu), "", outcome.compared, conversion, walls, moves)
 
 
 def _prepared(session: DeviceSession, variant: KernelVariant) -> list[_Ready]:

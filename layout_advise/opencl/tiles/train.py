@@ -22,7 +22,7 @@ SEED = 2015
 def trained(samples: Sequence[TileSample]) -> TileTree:
     """The tree whose price of a leaf does best on shapes that it was not trained on; of equal ones the simplest. Raises
     MachineError where scikit-learn is missing."""
-    path = _learner()(random_state=SEED).cost_complexity_pruning_path(*_rows(samples))
+    path = learner()(random_state=SEED).cost_complexity_pruning_path(*_rows(samples))
     alphas = sorted({max(0.0, float(alpha)) for alpha in path.ccp_alphas})
     alphas = alphas[:: -(-len(alphas) // MOST_ALPHAS)]
     losses = {alpha: cross_validated(samples, alpha) for alpha in alphas}
@@ -52,7 +52,8 @@ def cross_validated(samples: Sequence[TileSample], alpha: float) -> float:
     return fmean(losses)
 
 
-def _learner() -> Any:
+def learner() -> Any:
+    """The class of trees. Raises MachineError where scikit-learn is missing."""
     try:
         from sklearn.tree import DecisionTreeClassifier
     except ImportError as error:
@@ -67,7 +68,7 @@ def _rows(samples: Sequence[TileSample]) -> tuple[list[tuple[float, ...]], list[
 
 
 def _grown(samples: Sequence[TileSample], alpha: float) -> TileTree:
-    made = _learner()(random_state=SEED, ccp_alpha=alpha).fit(*_rows(samples))
+    made = learner()(random_state=SEED, ccp_alpha=alpha).fit(*_rows(samples))
     own = made.tree_
     tiles = made.classes_[np.argmax(own.value[:, 0, :], axis=1)]
     nodes = (

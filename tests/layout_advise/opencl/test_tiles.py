@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -11,11 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layout_advise.cli import main
+from layout_advise.commands.kernels import calibrate
+from layout_advise.opencl import study
 from layout_advise.opencl.candidates import GraphOfRecord, same_tile, tiled_choices
 from layout_advise.opencl.graph.fields import accesses_of, field_graph
 from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.measure.jobs import name_of
 from layout_advise.opencl.rewrite.layouts import layout
+from layout_advise.opencl.search import DeviceSearch, Searched
 from layout_advise.opencl.source.read import read_program
 from layout_advise.opencl.tiles.choose import by_tree, shape_of
 from layout_advise.opencl.tiles.samples import SHAPES, TILES, ClusterShape, TileSample, calibration_source, sampled
@@ -123,6 +127,44 @@ def test_what_is_wrong_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     assert "no device is named" in capfd.readouterr().err
     assert main(["calibrate", "--device", "--shapes", "2"]) == 2
     assert "--shapes must be between 4 and 48" in capfd.readouterr().err
+
+
+def test_without_scikit_learn_nothing_is_timed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.tree", None)
+    monkeypatch.setattr(calibrate, "devices", lambda _name: pytest.fail("devices are looked for"))
+    assert main(["calibrate", "--device"]) == 4
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "scikit-learn is missing; pip install 'layout-advise[opencl]'" in line
+
+
+def test_the_search_is_given_what_was_calibrated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The whole way from the command that calibrates to the search, with given times in the place of measured ones."""
+    device()
+    tried: list[int] = []
+
+    class Search(DeviceSearch):
+        def run(self, processes: int) -> Searched:
+            record = self.records[0]
+            (cluster,) = layout(record.graph.record, (tuple(range(8)),), (16,)).clusters
+            tried.append(self.tile(record, cluster))
+            return self.found
+
+    monkeypatch.setenv("LAYOUT_ADVISE_CACHE", str(tmp_path))
+    monkeypatch.setattr(calibrate, "samples", lambda _device, shapes, _tell, _clock: [sample(one, 4) for one in shapes])
+    monkeypatch.setattr(study, "DeviceSearch", Search)
+    (tmp_path / "k.cl").write_text(FORCES)
+    given = '[[args]]\nbuffer = "b"\ncount = 64\n[[args]]\nvalue = 64\n[[args]]\nbuffer = "s"\ncount = 1\n'
+    (tmp_path / "args.toml").write_text(f"global = 64\nlocal = 16\n{given}")
+    words = ["opencl", "-q", "--kernel", str(tmp_path / "k.cl"), "--spec", str(tmp_path / "args.toml")]
+    assert main(words) == 0
+    assert main(["calibrate", "-q", "--device"]) == 0
+    said = capfd.readouterr().out
+    assert "tiles take 1.000 of the best ones' time on kernels not trained on (always 64: 1.4" in said
+    assert main(words) == 0
+    count = len(tried) // 2  # each device once without a calibration, once with its own
+    assert tried == [64] * count + [4] * count
 
 
 @pytest.mark.slow

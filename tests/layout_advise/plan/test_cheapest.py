@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from layout_advise.plan.cheapest import LayoutCosts, cheapest, cost_of_way, second_cheapest
 from layout_advise.plan.region_order import RegionEntry, RegionLoop, RegionStep, entries, leaves, said, unrolled
+from tests.support.unrolled_places import unrolled_places
 
 REGIONS, LAYOUTS = 3, 3
 STEPS: st.SearchStrategy[RegionStep] = st.recursive(
@@ -33,23 +34,10 @@ def costs(draw: st.DrawFn) -> LayoutCosts:
     return LayoutCosts(times, conversions)
 
 
-def places(steps: tuple[RegionStep, ...], start: int = 0) -> list[int]:
-    """The numbers of the places in the nest, as they are run."""
-    found, at = list[int](), start
-    for step in steps:
-        if isinstance(step, RegionEntry):
-            found.append(at)
-            at += 1
-        else:
-            found += places(step.body, at) * step.turns
-            at += len(leaves(step.body))
-    return found
-
-
 def walked(steps: tuple[RegionStep, ...], given: LayoutCosts, layouts: tuple[int, ...]) -> float:
     """The cost of a plan by going through every turn."""
     regions, total, before = list(unrolled(steps)), 0.0, None
-    for region, place in zip(regions, places(steps), strict=True):
+    for region, place in zip(regions, unrolled_places(steps), strict=True):
         layout = layouts[place]
         total += given.times[region, layout] + (given.conversions[region, before, layout] if before is not None else 0.0)
         before = layout

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from layout_advise.plan.placed import Copies, MovedStructure, PlacedCosts, PlacedRegion, Use, held
 from layout_advise.plan.region_order import RegionEntry, RegionLoop, RegionStep, leaves
-from tests.layout_advise.plan.test_cheapest import places as unrolled_places
+from tests.support.unrolled_places import unrolled_places
 
 HOST, CPU, GPU = range(3)
 COUNT = 3
@@ -89,7 +89,8 @@ def test_it_is_the_best_of_all_placements(
     order, only = held(steps, regions, found.places)
     again = PlacedCosts(only, whole).cheapest(order)
     assert again is not None
-    assert (again.places, again.cost) == (found.places, pytest.approx(best))
+    assert again.places == found.places
+    assert again.cost == pytest.approx(best)
 
 
 def test_a_faster_device_is_used_where_its_transfers_are_paid() -> None:
