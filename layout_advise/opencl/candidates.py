@@ -99,6 +99,29 @@ def finer_choices(best: Choice, records: Sequence[GraphOfRecord], seen: Iterable
     return _new(made, seen)
 
 
+def even_choices(records: Sequence[GraphOfRecord], seen: Iterable[Choice]) -> list[Choice]:
+    """The clusters of the field graphs cut evenly, in the order of their members, in two parts, then in three, and so on: in
+    a straight line all members are near each other, and a graph says no more of them (decision 81)."""
+    groups = [one.partitions()[0] for one in records]
+    most = max((len(cluster) for one in groups for cluster in one), default=1)
+    made = []
+    for parts in range(2, most):
+        cuts = [_cut(one, record, parts) for one, record in zip(groups, records, strict=True)]
+        made.append(tuple(layout(r.graph.record, cut, (1,) * len(cut)) for r, cut in zip(records, cuts, strict=True)))
+    return _new(made, seen)
+
+
+def _cut(groups: Partition, record: GraphOfRecord, parts: int) -> Partition:
+    """Each cluster in so many parts; not what must stay together, or is not accessed."""
+    names = [member.name for member in record.graph.record.members]
+    found: list[tuple[int, ...]] = []
+    for group in groups:
+        whole = any(names[k] in record.together or names[k] not in record.graph.accessed for k in group)
+        size = len(group) if whole else -(-len(group) // parts)
+        found += [group[k : k + size] for k in range(0, len(group), size)]
+    return partition(found)
+
+
 def with_tiles(choice: Choice, records: Sequence[GraphOfRecord], tile: TileOf) -> Choice:
     """The same clusters, in tiles where several of their members are used."""
     return tuple(

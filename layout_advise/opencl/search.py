@@ -12,6 +12,7 @@ from layout_advise.opencl.candidates import (
     GraphOfRecord,
     TileOf,
     effort,
+    even_choices,
     finer_choices,
     first_choices,
     same_tile,
@@ -84,12 +85,14 @@ class DeviceSearch:
         self.found = Searched(device)
 
     def run(self, processes: int) -> Searched:
-        """Measures partitions, then tiles of the best ones, then the finalists again in fresh processes."""
+        """Measures partitions, tiles of the best ones, even cuts of clusters, and other tiles of the best; then the finalists
+        again in fresh processes."""
         self._screen(first_choices(self.records, OPENCL.most_measured // 2))
         if self.found.repeats:
             best = [one.variant.layouts for one in self.found.best()]
             tiled = tiled_choices(best, self.records, self._seen(), self.tile)
             self._screen(tiled[: self._left() // 2 + 1])
+            self._screen(even_choices(self.records, self._seen())[: self._left() // 2])
             if self.found.best():
                 self._screen(finer_choices(self.found.best()[0].variant.layouts, self.records, self._seen())[: self._left()])
             self._finals(processes)
