@@ -85,8 +85,8 @@ class DeviceSearch:
         self.found = Searched(device)
 
     def run(self, processes: int) -> Searched:
-        """Measures partitions, tiles of the best ones, even cuts of clusters, and other tiles of the best; then the finalists
-        again in fresh processes."""
+        """Measures partitions, tiles of the best, even cuts of clusters, and other tiles of the best of all; then the
+        finalists again in fresh processes."""
         self._screen(first_choices(self.records, OPENCL.most_measured // 2))
         if self.found.repeats:
             best = [one.variant.layouts for one in self.found.best()]
