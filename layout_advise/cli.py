@@ -18,6 +18,8 @@ from layout_advise.commands import apply, compare, demo, doctor, emit, farm, gua
 from layout_advise.commands.kernels import calibrate, opencl
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.progress import Interrupted
+from layout_advise.reports.pages.console import guarded, styled
+from layout_advise.reports.words.visible import visible
 
 COMMANDS: tuple[ModuleType, ...] = (
     trace,
@@ -69,6 +71,14 @@ class CommandParser(argparse.ArgumentParser):
         found.flags = tuple(args[cut + 1 :])
         return found, rest
 
+    def error(self, message):  # type: ignore[no-untyped-def]
+        """As ArgumentParser's; the message has words of the command line."""
+        super().error(visible(message))
+
+    def _print_message(self, message, file=None):  # type: ignore[no-untyped-def]
+        # helps are coloured by rich
+        super()._print_message(message, styled(file) if file is not None else None)
+
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
@@ -90,7 +100,17 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code (design, section 6)."""
+    """Run one command; returns the exit code (design, section 6). What is printed meanwhile cannot steer a terminal."""
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
+    try:
+        return _carried_out(argv)
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+def _carried_out(argv: Sequence[str] | None) -> int:
+    """The exit code of one command, its errors told."""
     previous = _stop_on_signals()
     try:
         arguments = _parse(argv)

@@ -8,8 +8,9 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.status import Status
+
+from layout_advise.reports.pages.console import PlainConsole, styled
 
 
 class Interrupted:
@@ -27,7 +28,7 @@ class Progress:
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
         self.verbose = verbose
-        self.console = Console(stderr=True, highlight=False, no_color=bool(os.environ.get("NO_COLOR")))
+        self.console = PlainConsole(file=styled(sys.stderr), highlight=False, no_color=bool(os.environ.get("NO_COLOR")))
         self._status: Status | None = None
         self._started = time.monotonic()
         self._stage = ""

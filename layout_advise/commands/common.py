@@ -12,6 +12,7 @@ from layout_advise.reports.exports.notes import github_lines
 from layout_advise.reports.model.contract import Report, encode
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages import terminal
+from layout_advise.reports.pages.console import styled
 from layout_advise.reports.words.headline import headline
 from layout_advise.reports.words.plan_words import leading
 
@@ -27,6 +28,11 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="only the verdict and errors")
     parser.add_argument("-v", "--verbose", action="store_true", help="more detail")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colours (default: auto)")
+
+
+def add_all(parser: argparse.ArgumentParser) -> None:
+    """``--all``."""
+    parser.add_argument("--all", action="store_true", help="print the tables of every region, not only of the hottest one")
 
 
 FAIL_ON_REACHED = 3
@@ -76,7 +82,7 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.quiet:
         print(*_answers(report), sep="\n")
         return
-    sys.stdout.write(text(report, arguments))
+    styled(sys.stdout).write(text(report, arguments))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print("\n".join(github_lines(report, os.environ.get("GITHUB_WORKSPACE", ""))), file=sys.stderr)
 
@@ -89,7 +95,8 @@ def _answers(report: Report) -> list[str]:
 
 def text(report: Report, arguments: argparse.Namespace) -> str:
     """The report as it is printed."""
-    return terminal.render(report, width=width(), colour=wants_colour(arguments.color), verbose=arguments.verbose)
+    colour, verbose = wants_colour(arguments.color), arguments.verbose
+    return terminal.render(report, width=width(), colour=colour, verbose=verbose, whole=arguments.all)
 
 
 def existing(path: str) -> Path:

@@ -19,14 +19,13 @@ import json
 import sys
 from pathlib import Path
 
-from rich.console import Console
-
 from layout_advise.commands import common
 from layout_advise.compare.match import source_name
 from layout_advise.compare.pages import as_data, as_markdown, as_tables
 from layout_advise.compare.runs import compared
 from layout_advise.errors import UsageError
 from layout_advise.reports.model.contract import Report, read_report
+from layout_advise.reports.pages.console import PlainConsole, styled
 from layout_advise.rundir import write_atomically
 
 NOTHING_IN_COMMON = 4
@@ -59,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     if to_stdout is not None:
         sys.stdout.write(to_stdout)
     else:
-        console = Console(width=common.width(), highlight=False, no_color=not common.wants_colour("auto"))
+        colour = common.wants_colour("auto")
+        console = PlainConsole(file=styled(sys.stdout), width=common.width(), highlight=False, no_color=not colour)
         for part in as_tables(found):
             console.print(part, markup=not isinstance(part, str))
     if not found.regions:

@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="DIR", default="demo.layout", help="run directory (default: demo.layout)")
     parser.add_argument("--recorded", action="store_true", help="copy the recorded run there and print its report")
     common.add_output(parser)
+    common.add_all(parser)
 
 
 def shipped() -> Traversable:

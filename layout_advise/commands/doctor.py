@@ -23,13 +23,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 
 from layout_advise.commands import common, installing
 from layout_advise.commands.lifting import doctor_lift
 from layout_advise.errors import MachineError, UsageError
 from layout_advise.machine import vector_bytes
+from layout_advise.reports.pages.console import PlainConsole, styled
 
 ADDR_NO_RANDOMIZE = 0x0040000
 
@@ -165,7 +165,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([asdict(f) for f in findings], indent=1))
     else:
-        console = Console(file=sys.stdout, highlight=False, no_color=not common.wants_colour("auto"), width=common.width())
+        colour = common.wants_colour("auto")
+        console = PlainConsole(file=styled(sys.stdout), highlight=False, no_color=not colour, width=common.width())
         for finding in findings:
             mark = "[green]ok     [/]" if finding.ok else ("[red]missing[/]" if finding.needed else "[yellow]absent [/]")
             console.print(f"{mark} {finding.name}: {escape(finding.text)}", soft_wrap=True)

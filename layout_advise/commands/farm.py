@@ -31,6 +31,7 @@ from layout_advise.progress import Progress
 from layout_advise.reports.model.contract import decode
 from layout_advise.reports.model.farm import FarmReport, FarmRow, encode_farm
 from layout_advise.reports.pages import farm_pages, html
+from layout_advise.reports.pages.console import styled
 from layout_advise.rundir import write_atomically
 
 
@@ -184,4 +185,4 @@ def _show(report: FarmReport, arguments: argparse.Namespace) -> None:
         print(farm_pages.total_line(report.totals))
         return
     colour = common.wants_colour(arguments.color)
-    sys.stdout.write(farm_pages.terminal(report, width=common.width(), colour=colour))
+    styled(sys.stdout).write(farm_pages.terminal(report, width=common.width(), colour=colour))

@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--figure", metavar="FILE", help="write the measured speedups as a figure (.svg, .png, .pdf)")
     common.add_fail_on(parser)
     common.add_output(parser)
+    common.add_all(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -150,6 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="advise layouts also where sums of several threads differ by rounding (they do from run to run)",
     )
     common.add_output(parser)
+    common.add_all(parser)
 
 
 def command_line(arguments: argparse.Namespace) -> Unwrapped:

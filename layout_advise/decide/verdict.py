@@ -209,6 +209,7 @@ DOUBT_REASONS: dict[TermName, Reason] = {
     "processes": Reason.WITHIN_NOISE,
     "live": Reason.WITHIN_NOISE,
     "form": Reason.MOCKUP_FORM,
+    "rebuild": Reason.WITHIN_NOISE,
     "placement": Reason.PLACEMENT_DEPENDENT,
     "caches": Reason.NOT_IN_SITU,
     "program": Reason.NOT_IN_SITU,

@@ -15,12 +15,12 @@ from layout_advise.mockup.timing.variants import WRITTEN, Promise, Variant
 from layout_advise.reports.model.candidate import Evidence
 
 TermName = Literal[
-    "processes", "live", "form", "placement", "caches", "program", "promises", "vectors", "indices", "put-back"
+    "processes", "live", "form", "rebuild", "placement", "caches", "program", "promises", "vectors", "indices", "put-back"
 ]
 """The doubts that an interval carries: statistics over processes, or over runs of the program itself; the mock-up's form of
-the code; where code lies; warm or flushed caches; the running program against the snapshot; what the compiler is promised;
-vector instructions; tests of addresses and pointers made indices, which a source in the new layout need not have; what is
-put back between the calls of a batch."""
+the code; the gain over the unchanged mock-up instead of the original; where code lies; warm or flushed caches; the running
+program against the snapshot; what the compiler is promised; vector instructions; tests of addresses and pointers made
+indices, which a source in the new layout need not have; what is put back between the calls of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,7 @@ class Measured:
         counted, terms = self.counted, self.budget
         if counted is None:
             return None
-        over = (self.over_identity,) if self.over_identity is not None and self.net is None else ()
-        lo = min([t.lo for t in terms] + [r.lo for r in over if self.form not in WRITTEN])
-        return Ratio(counted.median, lo, max([t.hi for t in terms] + [r.hi for r in over]), counted.restores)
+        return Ratio(counted.median, min(t.lo for t in terms), max(t.hi for t in terms), counted.restores)
 
     @property
     def budget(self) -> tuple[Doubt, ...]:
@@ -112,7 +110,9 @@ class Measured:
         lo = counted.median if self.form in WRITTEN else min(counted.median, over.median)
         how = "against the original, and against the unchanged mock-up"
         form = Doubt("form", lo, max(counted.median, over.median), how)
-        return (processes, form, *self.doubts)
+        least = counted.median if self.form in WRITTEN else over.lo
+        how = f"over the unchanged mock-up in its fastest build, bootstrap over {over.restores} processes"
+        return (processes, form, Doubt("rebuild", least, max(least, over.hi), how), *self.doubts)
 
     @property
     def widest(self) -> Doubt | None:

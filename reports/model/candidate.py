@@ -126,8 +126,8 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 class BudgetTerm(msgspec.Struct, frozen=True):
     """One doubt about a gain as what it leaves possible by itself: ``term`` is ``processes``, ``live``, ``form``,
-    ``placement``, ``caches``, ``program``, ``promises``, ``vectors``, ``indices`` or ``put-back``; ``lo`` and ``hi`` are
-    speedups, ``how`` says how these were measured."""
+    ``rebuild`` (over the unchanged mock-up), ``placement``, ``caches``, ``program``, ``promises``, ``vectors``, ``indices``
+    or ``put-back``; ``lo`` and ``hi`` are speedups, ``how`` says how these were measured."""
 
     term: str
     lo: float
@@ -245,7 +245,7 @@ class CandidateReport(msgspec.Struct, frozen=True):
     places: int = 1
     """With its code at so many addresses it was timed: ``speedup`` is over its mean time, the interval holds all of them."""
     error_budget: tuple[BudgetTerm, ...] = ()
-    """The doubts about the gain, each measured; what is claimed is their hull."""
+    """The doubts about the gain, each measured; what is claimed is their hull: the least ``lo`` to the greatest ``hi``."""
     live: LiveReport | None = None
     """The layout in the running program itself (evidence ``live``); ``speedup`` above is that in the snapshot."""
     proposers: tuple[str, ...] = ()

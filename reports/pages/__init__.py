@@ -4,4 +4,5 @@
 ``drawings`` takes the drawings of layouts into a page, ``field_drawings`` draws which fields are used together;
 ``trace_text`` shows a trace's file as text, ``chrome_trace`` as events for ui.perfetto.dev. ``farm_pages`` has the summary
 of many runs, ``kernel_pages`` what was found of OpenCL kernels.
+``console`` keeps control characters in foreign text from the terminal.
 """

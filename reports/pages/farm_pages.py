@@ -7,12 +7,12 @@ import io
 from collections.abc import Mapping
 
 import msgspec
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.farm import FarmReport, FarmRow, FarmTotals
+from layout_advise.reports.pages.console import PlainConsole
 from layout_advise.reports.pages.html import environment
 from layout_advise.reports.words import quantities
 
@@ -62,7 +62,7 @@ def total_line(totals: FarmTotals) -> str:
 def terminal(report: FarmReport, *, width: int = 110, colour: bool = False) -> str:
     """The summary as text."""
     out = io.StringIO()
-    console = Console(
+    console = PlainConsole(
         file=out, width=width, force_terminal=colour, no_color=not colour, highlight=False, _environ={},
         color_system="standard" if colour else None,
     )  # fmt: skip
@@ -88,7 +88,7 @@ def terminal(report: FarmReport, *, width: int = 110, colour: bool = False) -> s
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _ranked(console: Console, report: FarmReport) -> None:
+def _ranked(console: PlainConsole, report: FarmReport) -> None:
     if not report.blockers:
         return
     console.print()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -17,6 +16,7 @@ from layout_advise.reports.model.kernels import (
     OpenclReport,
     RecordReport,
 )
+from layout_advise.reports.pages.console import PlainConsole
 from layout_advise.reports.pages.html import environment
 from layout_advise.reports.words import quantities
 
@@ -71,7 +71,7 @@ def marshalling(layout: KernelLayout) -> str:
 def terminal(report: OpenclReport, *, width: int = 110, colour: bool = False) -> str:
     """The report as text."""
     out = io.StringIO()
-    console = Console(
+    console = PlainConsole(
         file=out, width=width, force_terminal=colour, no_color=not colour, highlight=False, _environ={},
         color_system="standard" if colour else None,
     )  # fmt: skip
@@ -84,7 +84,7 @@ def terminal(report: OpenclReport, *, width: int = 110, colour: bool = False) ->
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _program(console: Console, program: KernelProgramReport) -> None:
+def _program(console: PlainConsole, program: KernelProgramReport) -> None:
     for kernel in program.kernels:
         console.print(f"[bold]{escape(kernel_line(kernel))}[/]", soft_wrap=True)
     for record in program.records:
@@ -101,7 +101,7 @@ def _program(console: Console, program: KernelProgramReport) -> None:
         console.print(escape(note), soft_wrap=True)
 
 
-def _device(console: Console, device: KernelDevice) -> None:
+def _device(console: PlainConsole, device: KernelDevice) -> None:
     verdict = device.verdict
     console.print()
     console.print(escape(f"{device.name} ({device.platform})"), soft_wrap=True)

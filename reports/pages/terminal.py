@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import tables
+from layout_advise.reports.pages.console import PlainConsole
 from layout_advise.reports.words import (
     glossary,
     hotspot_words,
@@ -37,10 +37,11 @@ WIDE = 104
 """Columns from which on the table has all its columns."""
 
 
-def render(report: Report, *, width: int = 110, colour: bool = False, verbose: bool = False) -> str:
-    """The whole report as text; ``verbose`` adds the fields, the conversion cost, all layouts and all quality checks."""
+def render(report: Report, *, width: int = 110, colour: bool = False, verbose: bool = False, whole: bool = False) -> str:
+    """The report as text: of several regions the first with its tables, the others with their first screens, unless
+    ``whole``. ``verbose`` adds the fields, the conversion cost, all layouts and all quality checks, and is whole."""
     out = io.StringIO()
-    console = Console(
+    console = PlainConsole(
         file=out,
         width=width,
         force_terminal=colour,
@@ -50,9 +51,20 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
         color_system="standard" if colour else None,
     )
     _plan(console, report)
-    for hotspot in report.hotspots:
+    for number, hotspot in enumerate(report.hotspots):
+        if number:
+            console.print()
         _first(console, first_screen(report, hotspot), hotspot, verbose)
-        _hotspot(console, hotspot, verbose)
+        if number == 0 or verbose or whole:
+            _hotspot(console, hotspot, verbose)
+        else:
+            _say(console, _hotspot_line(hotspot))
+    if len(report.hotspots) > 1 and not (verbose or whole):
+        console.print()
+        _say(
+            console,
+            f"the tables of the other {len(report.hotspots) - 1} regions: `layout-advise report RUN --all`, report.html",
+        )
     for row in report.over_regions:
         _say(console, sentence(row))
     for one in report.passed_over:
@@ -61,7 +73,7 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _plan(console: Console, report: Report) -> None:
+def _plan(console: PlainConsole, report: Report) -> None:
     """The plan of the whole program, before what is told of its regions."""
     if (plan := report.plan) is None:
         return
@@ -73,11 +85,11 @@ def _plan(console: Console, report: Report) -> None:
     console.print()
 
 
-def _say(console: Console, text: str) -> None:
+def _say(console: PlainConsole, text: str) -> None:
     console.print(escape(text), soft_wrap=True)
 
 
-def _first(console: Console, screen: FirstScreen, hotspot: HotspotReport, verbose: bool) -> None:
+def _first(console: PlainConsole, screen: FirstScreen, hotspot: HotspotReport, verbose: bool) -> None:
     """The first screen: at most 20 lines, unless ``verbose``."""
     evidence = " · ".join(f"{mark.icon} {mark.text}" for mark in screen.evidence)
     notes = [f"• {note}" for note in (screen.notes if verbose else short(screen))]
@@ -105,7 +117,7 @@ def shortened(lines: Sequence[str], room: int) -> list[str]:
     return [*kept[:least], f"  ... {len(kept) - least} more lines: -v, report.html"]
 
 
-def _hotspot(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
+def _hotspot(console: PlainConsole, hotspot: HotspotReport, verbose: bool) -> None:
     console.print()
     if verbose:
         _say(console, f"in full: {hotspot.verdict.text}")
@@ -144,7 +156,7 @@ def _hotspot_line(hotspot: HotspotReport) -> str:
     )
 
 
-def _structure(console: Console, structure: StructureReport, verbose: bool) -> None:
+def _structure(console: PlainConsole, structure: StructureReport, verbose: bool) -> None:
     _say(console, f"  {structure.id} {structure.name}: {structure_words.structure_line(structure)}")
     if structure.note and not verbose:
         _say(console, f"     {structure.note}")
@@ -161,7 +173,7 @@ def _structure(console: Console, structure: StructureReport, verbose: bool) -> N
         _say(console, f"     {use.name} at {use.offset}, {use.bytes} bytes: {counts}")
 
 
-def _candidates(console: Console, hotspot: HotspotReport, verbose: bool) -> None:
+def _candidates(console: PlainConsole, hotspot: HotspotReport, verbose: bool) -> None:
     found = tables.layouts(hotspot)
     shown = found if verbose else found[:MOST_ROWS]
     console.print(_table(hotspot, shown, console.width, verbose))
@@ -172,7 +184,7 @@ def _candidates(console: Console, hotspot: HotspotReport, verbose: bool) -> None
     _ablation(console, hotspot)
 
 
-def _ablation(console: Console, hotspot: HotspotReport) -> None:
+def _ablation(console: PlainConsole, hotspot: HotspotReport) -> None:
     """Prints the effects of the layout and of SIMD apart."""
     rows = tables.ablation(hotspot)
     if not rows:
@@ -188,7 +200,7 @@ def _ablation(console: Console, hotspot: HotspotReport) -> None:
         _say(console, f"  {line}")
 
 
-def _by_threads(console: Console, hotspot: HotspotReport) -> None:
+def _by_threads(console: PlainConsole, hotspot: HotspotReport) -> None:
     """A parallel region by its number of threads."""
     rows = tables.by_threads(hotspot)
     if not rows:
@@ -299,7 +311,7 @@ def _row(layout: tables.Layout, chosen: bool, several: bool) -> tuple[str, ...]:
     )
 
 
-def _quality(console: Console, report: Report, verbose: bool) -> None:
+def _quality(console: PlainConsole, report: Report, verbose: bool) -> None:
     checks = report.quality.checks
     passed = sum(check.ok for check in checks)
     console.print()

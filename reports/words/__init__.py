@@ -5,4 +5,5 @@
 ``over_regions_words`` compares a layout over regions, ``live_words`` tells of trials in the running program, ``plan_words``
 the plan of the whole program.
 ``headline`` is the first sentence, ``first_screen`` what stands around it; ``offsets`` prints an element as pahole does.
+``visible`` spells out control characters.
 """

@@ -126,8 +126,6 @@ def hull(hotspot: HotspotReport) -> str:
         return ""
     ends = [(term.lo, term.hi, DOUBT_NAMES.get(term.term, term.term)) for term in winner.error_budget]
     ends.append((winner.speedup.lo, winner.speedup.hi, DOUBT_NAMES["processes"]))
-    if winner.over_identity is not None:
-        ends.append((winner.over_identity.lo, winner.over_identity.hi, "over the rebuilt original"))
     low, high = min(ends), max(ends, key=lambda end: end[1])
     if not (math.isclose(low[0], claimed.lo, rel_tol=ROUNDED) and math.isclose(high[1], claimed.hi, rel_tol=ROUNDED)):
         return ""  # made of more than this region

@@ -178,9 +178,10 @@ def test_an_interval_with_more_than_processes_in_it_says_so() -> None:
     words = "The interval in the headline holds every doubt measured of c1, from 3.40× to 4.10× ("
     assert any(note.startswith(words) for note in first_screen(shown, shown.hotspots[0]).notes)
     assert words in html.render(shown)
-    rebuilt = msgspec.structs.replace(made, error_budget=budget[:1], over_identity=Interval(3.8, 3.6, 4.1, 9))
+    over = BudgetTerm("rebuild", 3.6, 4.1, "so")
+    rebuilt = msgspec.structs.replace(made, error_budget=(budget[0], over), over_identity=Interval(3.8, 3.6, 4.1, 9))
     lower = msgspec.structs.replace(verdict, interval=Interval(3.61, 3.5, 4.1, 9))
-    ends = "from 3.50× (run-to-run noise) to 4.10× (over the rebuilt original)."
+    ends = "from 3.50× (run-to-run noise) to 4.10× (the comparison with the rebuilt original)."
     assert ends in html.render(told(lower, rebuilt))
     other = msgspec.structs.replace(verdict, interval=Interval(3.61, 2.0, 9.0, 9))
     assert "The interval in the headline" not in html.render(told(other, rebuilt))

@@ -29,6 +29,7 @@ from layout_advise.opencl.study import PlanInput, StudyOptions, study
 from layout_advise.progress import Progress
 from layout_advise.reports.model.kernels import OpenclReport, encode_opencl
 from layout_advise.reports.pages import kernel_pages
+from layout_advise.reports.pages.console import styled
 from layout_advise.rundir import scratch, write_atomically
 
 
@@ -113,4 +114,4 @@ def _write(report: OpenclReport, arguments: argparse.Namespace) -> None:
             print(text)
     else:
         colour = common.wants_colour(arguments.color)
-        sys.stdout.write(kernel_pages.terminal(report, width=common.width(), colour=colour))
+        styled(sys.stdout).write(kernel_pages.terminal(report, width=common.width(), colour=colour))

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -18,6 +17,7 @@ from layout_advise.commands.lifting.lift_survey import SECONDS, survey
 from layout_advise.errors import UsageError
 from layout_advise.mockup.run.survey import SurveyOutcome, surveyed
 from layout_advise.progress import Progress
+from layout_advise.reports.pages.console import PlainConsole, styled
 from layout_advise.rundir import scratch
 from layout_advise.tracer.program.binary import ElfBinary
 
@@ -43,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     path = Path(arguments.lift)
     binary = ElfBinary.open_module(path)
     functions = surveyed(binary)
-    console = Console(file=sys.stdout, highlight=False, no_color=not common.wants_colour("auto"), width=common.width())
+    colour = common.wants_colour("auto")
+    console = PlainConsole(file=styled(sys.stdout), highlight=False, no_color=not colour, width=common.width())
     known: list[SurveyOutcome] = []
 
     def told(outcome: SurveyOutcome) -> None:
@@ -108,7 +109,7 @@ def _one(binary: ElfBinary, outcome: SurveyOutcome) -> dict[str, Any]:
     }
 
 
-def _show(console: Console, binary: ElfBinary, outcomes: Sequence[SurveyOutcome]) -> None:
+def _show(console: PlainConsole, binary: ElfBinary, outcomes: Sequence[SurveyOutcome]) -> None:
     loops = [o for o in outcomes if o.float_loop]
     console.print(f"{binary.path}: {_share(outcomes)} functions can be lifted;", soft_wrap=True, markup=False)
     console.print(f"with a floating-point loop: {_share(loops)}", soft_wrap=True, markup=False)

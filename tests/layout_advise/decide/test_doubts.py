@@ -327,7 +327,7 @@ def test_the_running_program_decides_what_the_snapshot_leaves_open(
     (one,) = decision.results
     assert trial.ratio is not None
     assert one.speedup == trial.ratio
-    assert [d.name for d in one.budget] == ["live", "form"]
+    assert [d.name for d in one.budget] == ["live", "form", "rebuild"]
     if action != "undecided":
         assert decision.verdict.action == action
     assert one.floor() <= gain <= (one.ceiling() or 0.0)

@@ -50,7 +50,7 @@ def test_what_gains_there_is_tried_again_and_advised() -> None:
     assert asked == [IDENTITY_UNROLLED, C1, C2, C2]
     assert (found.verdict.action, found.verdict.candidate) == ("change", "c2")
     assert found.verdict.gain == pytest.approx(1.4)
-    assert {d.name for d in found.results[1].budget} == {"live", "form"}
+    assert {d.name for d in found.results[1].budget} == {"live", "form", "rebuild"}
 
 
 def test_what_does_not_gain_again_is_not_advised() -> None:

@@ -104,7 +104,7 @@ def test_the_running_program_has_calls_of_all_kinds(monkeypatch: pytest.MonkeyPa
     assert decision.trials == {C1: trial}
     assert (decision.verdict.action, decision.verdict.gain) == ("change", 1.4)
     (one,) = decision.results
-    assert [d.name for d in one.budget] == ["live", "form"]
+    assert [d.name for d in one.budget] == ["live", "form", "rebuild"]
 
 
 def test_unmeasured_calls_with_much_of_the_time_are_told() -> None:

@@ -1,0 +1,55 @@
+"""The error budget: its rows make up the interval that is claimed, and none is left out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layout_advise.measure.measured import Doubt, Measured
+from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.variants import IDENTITY, SCALAR, Variant
+from tests.support.variants import variants
+
+(C1,) = variants("c1")
+GAIN = Ratio(4.0, 3.9, 4.1, 7)
+gains = st.tuples(*[st.floats(0.1, 10.0)] * 3).map(lambda ends: Ratio(sorted(ends)[1], min(ends), max(ends), 5))
+
+
+@given(
+    gain=gains,
+    over=gains,
+    net=st.none() | gains,
+    doubts=st.lists(gains, max_size=3),
+    form=st.sampled_from([None, SCALAR]),
+)
+def test_what_is_claimed_is_the_hull_of_the_rows(
+    gain: Ratio, over: Ratio, net: Ratio | None, doubts: list[Ratio], form: Variant | None
+) -> None:
+    told = tuple(Doubt("caches", one.lo, one.hi, "so") for one in doubts)
+    one = Measured(C1, "verified", gain, over, net, form=form, doubts=told)
+    assert one.claim is not None
+    assert one.claim.lo == min(row.lo for row in one.budget)
+    assert one.claim.hi == max(row.hi for row in one.budget)
+    if net is None:
+        # the gain over the rebuilt original is in the claim; below, where no other form that can be written explains it
+        assert one.claim.hi >= over.hi
+        assert one.claim.lo <= over.lo or form is SCALAR
+
+
+@pytest.mark.parametrize(
+    ("form", "over", "row"),
+    [
+        (None, Ratio(3.0, 2.8, 3.2, 7), (2.8, 3.2)),
+        (IDENTITY, Ratio(5.0, 4.8, 5.2, 7), (4.8, 5.2)),
+        (SCALAR, Ratio(3.0, 2.8, 3.2, 7), (4.0, 4.0)),  # advice of its own
+        (SCALAR, Ratio(5.0, 4.8, 5.2, 7), (4.0, 5.2)),
+    ],
+)
+def test_the_gain_over_the_rebuilt_original_has_a_row(form: Variant | None, over: Ratio, row: tuple[float, float]) -> None:
+    found = {one.name: one for one in Measured(C1, "verified", GAIN, over, form=form).budget}
+    assert list(found) == ["processes", "form", "rebuild"]
+    assert (found["rebuild"].lo, found["rebuild"].hi) == row
+    assert "7 processes" in found["rebuild"].how
+    # of a temporary layout the gain with its conversion counts, which is over the original alone
+    assert "rebuild" not in {one.name for one in Measured(C1, "verified", GAIN, over, net=GAIN).budget}
