@@ -35,5 +35,9 @@ class CheckPolicy:
     most_lines: int = limit(600, "lines", "Of a region, instructions without a source included.")
     most_file_bytes: int = limit(4 << 20, "bytes", "Read of one source file.")
 
+    most_modelled: int = limit(16_000_000, "accesses", "Of a call whose cache misses are modelled by line.", 84)
+    modelled_accesses: int = limit(50_000, "accesses", "Of a longer call, looked at for that: of so many lines ...", 84)
+    modelled_lines: int = limit(500, "lines", "... at least.", 84)
+
 
 CHECKS = CheckPolicy()

@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from layout_advise.choose.profile import Profiled
+from layout_advise.describe.modelled_misses import Misses, cache_sizes, modelled_misses
 from layout_advise.describe.policy import CHECKS
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.atoms import covered
 from layout_advise.layoutalgebra.sets.nests import Stream
+from layout_advise.machine import describe
 from layout_advise.observe.observe import Observation
 from layout_advise.reports.model.source import AnnotatedLine, LineUse, StrideKind
 from layout_advise.reports.words.stream_words import stride_of
@@ -34,11 +36,20 @@ Key = tuple[str, str | None, tuple[str, ...], int, StrideKind, int | None]
 
 
 @dataclass(slots=True)
+class _Count:
+    """Reads, writes, and the modelled misses by level (None: not modelled) of one kind of access."""
+
+    reads: int = 0
+    writes: int = 0
+    misses: tuple[float, ...] | None = None
+
+
+@dataclass(slots=True)
 class _Line:
     """The counts of one line while they are collected."""
 
     samples: int = 0
-    uses: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
+    uses: dict[Key, _Count] = field(default_factory=lambda: defaultdict(_Count))
 
 
 def source_view(profiled: Profiled, seen: Observation) -> tuple[AnnotatedLine, ...]:
@@ -85,14 +96,26 @@ def _count_uses(seen: Observation, line_of: Callable[[Reference], _Line]) -> Non
     if attribution is None:
         return
     derived = {d.structure.block_base or d.structure.base: d for d in seen.derived}
+    misses = _misses(seen)
     for number, (reference, stream) in enumerate(zip(trace.references, trace.streams, strict=True)):
         if stream is None or number >= len(attribution.touches):
             continue
         kind, stride = stride_of(stream, reference.bytes)
         for name, structure, fields, count in _targets(attribution, number, derived, reference, stream):
             row = line_of(reference).uses[(name, structure, fields, reference.bytes, kind, stride)]
-            row[0] += count if reference.kind != "write" else 0
-            row[1] += count if reference.kind != "read" else 0
+            row.reads += count if reference.kind != "write" else 0
+            row.writes += count if reference.kind != "read" else 0
+            if misses is not None and stream.count:
+                own = [one * count / stream.count for one in misses[number]]
+                row.misses = tuple(map(sum, zip(row.misses or (0.0,) * len(own), own, strict=True)))
+
+
+def _misses(seen: Observation) -> tuple[Misses, ...] | None:
+    """The modelled misses of each reference of a serial region."""
+    if seen.team is not None:
+        return None
+    pairs = zip(seen.trace.references, seen.trace.streams, strict=True)
+    return modelled_misses([(stream, one.bytes) for one, stream in pairs], cache_sizes(describe()))
 
 
 def _targets(
@@ -145,8 +168,12 @@ def _instruction(module: ElfBinary, address: int) -> str:
 
 def _uses(line: _Line) -> tuple[LineUse, ...]:
     """What a line accesses, most accesses first."""
-    rows = sorted(line.uses.items(), key=lambda item: (-sum(item[1]), str(item[0])))
+    rows = sorted(line.uses.items(), key=lambda item: (-item[1].reads - item[1].writes, str(item[0])))
     return tuple(
-        LineUse(name, structure, fields, reads, writes, size, kind, stride)
-        for (name, structure, fields, size, kind, stride), (reads, writes) in rows
+        LineUse(name, structure, fields, one.reads, one.writes, size, kind, stride, _rounded(one.misses))
+        for (name, structure, fields, size, kind, stride), one in rows
     )
+
+
+def _rounded(misses: tuple[float, ...] | None) -> tuple[int, ...] | None:
+    return None if misses is None else tuple(map(round, misses))

@@ -71,9 +71,9 @@ class Conversion(msgspec.Struct, frozen=True):
     over these; ``each-period`` where something did; None where that is not known."""
 
     in_ms: float
-    """Milliseconds to bring the data into the new layout once, as timed."""
+    """Milliseconds to bring the data into the new layout once: the median over processes of the undisturbed time in each."""
     out_ms: float
-    """Milliseconds to bring them back once, as timed."""
+    """Milliseconds to bring them back once, in the same way."""
     break_even_calls: int | None
     """Calls in a row after which a conversion there and back has paid; None: never."""
     copied_in: tuple[str, ...] = ()
@@ -185,7 +185,8 @@ class CandidateReport(msgspec.Struct, frozen=True):
     block: int | None
     """Elements in a block, of layouts in blocks."""
     temporary: bool
-    """Whether it was measured as a copy made around each call."""
+    """Whether it is judged as a copy made around each call (``--temporary``): its conversion then counts in the
+    verdict, while ``speedup`` is without it."""
     layout: dict[str, str]
     """By id of a structure its new term."""
     derivation: tuple[str, ...]

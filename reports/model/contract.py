@@ -92,15 +92,15 @@ class Seconds(msgspec.Struct, frozen=True):
     """Wall seconds by stage."""
 
     sample: float = 0.0
-    """Sampling the program to its end."""
+    """Sampling the program to its end; of one region alone also finding, counting and timing its calls."""
     trace: float = 0.0
-    """Stopping at the call, tracing it, and watching other users of its data."""
+    """Of several regions finding and timing their calls; stopping at a call, tracing it, and looking for kinds of calls."""
     explore: float = 0.0
-    """Lifting, and finding layouts."""
+    """Tracing calls of the other kinds, lifting, and finding layouts."""
     measure: float = 0.0
-    """Compiling, comparing and timing."""
+    """Watching who else uses the data, compiling, comparing, timing, and waiting for other runs' turns."""
     total: float = 0.0
-    """The sum of the stages, in seconds; the time before the program is first run is not in it."""
+    """The sum of the stages, in seconds: without what is before the program is first run, and without writing the report."""
 
 
 class Profile(msgspec.Struct, frozen=True):

@@ -49,7 +49,7 @@ class TraceSummary(msgspec.Struct, frozen=True):
     """``references`` counts dynamic accesses, ``terms`` the nodes of the folded trace; ``limits`` says what was cut."""
 
     backend: str
-    """What traced it (``clone``, ``valgrind``, ``pin``, ``step``)."""
+    """What recorded the accesses: ``clone`` (an instrumented copy of the code), ``valgrind``, ``pin`` or ``step``."""
     references: int
     terms: int
     truncated: bool

@@ -29,6 +29,10 @@ class LineUse(msgspec.Struct, frozen=True):
     kind: StrideKind
     """How the address changes in the innermost loop."""
     stride: int | None = None
+    misses: tuple[int, ...] | None = None
+    """Cache lines that these accesses fetch from behind the first, second and last cache, in a call that follows on another
+    one; modelled, from the traced addresses, caches that keep what was used last, and no prefetching. None where that was
+    not modelled: in parallel regions, calls of more than 16 million accesses, and where addresses are not known."""
 
 
 class AnnotatedLine(msgspec.Struct, frozen=True):

@@ -24,7 +24,15 @@ def line_use(use: LineUse) -> str:
     target = f"{use.name}.{use.fields[0]}" if len(use.fields) == 1 else use.name
     many = f" ({listing(use.fields, 4)})" if len(use.fields) > 1 else ""
     counts = [f"{number(n)} {word}{'s' if n != 1 else ''}" for n, word in ((use.reads, "read"), (use.writes, "write")) if n]
-    return f"{target}{many}: {' and '.join(counts)} of {use.bytes} B, {stride_words(use.kind, use.stride)}"
+    return f"{target}{many}: {' and '.join(counts)} of {use.bytes} B, {stride_words(use.kind, use.stride)}{_misses(use)}"
+
+
+def _misses(use: LineUse) -> str:
+    """``; modelled misses: L1 1 300 000, L2 1 300 000``, each level that has some."""
+    if use.misses is None:
+        return ""
+    found = [f"L{level} {number(count)}" for level, count in enumerate(use.misses, 1) if count]
+    return f"; modelled misses: {', '.join(found)}" if found else "; modelled misses: none"
 
 
 def line_bytes(line: AnnotatedLine) -> int:

@@ -47,6 +47,9 @@ def test_accesses_of_a_line_in_words() -> None:
     assert line_use(constant) == "p.P: 1 300 reads and 1 300 writes of 8 B, constant stride of 80 B"
     both = LineUse("p", "s0", ("x", "y"), 1, 0, 16, "irregular")
     assert line_use(both) == "p (x, y): 1 read of 16 B, irregular"
+    missing = LineUse("p", "s0", ("P",), 1300, 0, 8, "constant", 80, (1300, 1200, 0))
+    assert line_use(missing).endswith("constant stride of 80 B; modelled misses: L1 1 300, L2 1 200")
+    assert line_use(msgspec.structs.replace(missing, misses=(0, 0, 0))).endswith("; modelled misses: none")
     assert line_place(AnnotatedLine("/a/b.c", 3, None, "", 0.0)) == "b.c:3"
     assert line_place(AnnotatedLine("/a/b.c", 3, "0x10", "", 0.0)) == "0x10 b.c:3"
 
