@@ -37,6 +37,8 @@ MOST_SOURCES = 8
 SOURCE_BUDGET = 300_000
 """Characters of highlighted C in the page altogether: it stays a file that opens at once. Regions have equal shares of it,
 as of the rows of tables."""
+DRAWING_BUDGET = 160_000
+"""Characters of drawings of layouts in the page altogether, with the same shares."""
 GROWTH = 4
 """So many times longer is highlighted C, about."""
 MOST_CHANGE_LINES = 16
@@ -72,6 +74,13 @@ def stacked(value: Interval | None) -> Markup:
 def ticks(text: str) -> Markup:
     """``text`` escaped, with the parts in backticks as code."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def fitting(svg: str, regions: int) -> Markup:
+    """A drawing for a page of so many regions; where it is too long for its share, a sentence about that."""
+    if len(svg) > DRAWING_BUDGET // regions:
+        return Markup('<p class="soft">The drawing is left out, as the page has many regions; report.json has it.</p>')
+    return drawing(svg)
 
 
 def code_of(text: str, file: str | None) -> Markup:
@@ -147,7 +156,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "use_words": source_words.line_use,
     "check_effect": check_effect,
     "index_maps": index_maps,
-    "drawing": drawing,
+    "drawing": fitting,
     "affinity_matrix": affinity_matrix,
     "field_graph": field_graph,
     "drawn_fields": drawn_fields,
@@ -173,6 +182,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
     return {
         "data": hotspot,
         "number": number,
+        "words": number == next((k for k, one in enumerate(report.hotspots) if one.candidates), 0),
         "hot": source_words.hot_lines(hotspot),
         "screen": screen,
         "notes": short(screen),
@@ -192,7 +202,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "shown": shown[:MOST_STRUCTURES],
         "graphs": max(MOST_STRUCTURES // regions, 1),
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
-        "budget": [(layout.id, t) for layout in found[:MOST_BUDGETS] for t in layout.best.error_budget],
+        "budget": [(x.id, t) for x in found[: max(MOST_BUDGETS // regions, 1)] for t in x.best.error_budget],
         "ablation": tables.ablation(hotspot),
         "factors": tables.factors_line(hotspot),
         "hull": hotspot_words.hull(hotspot),

@@ -71,3 +71,15 @@ def test_that_of_a_run_runs() -> None:
     assert whole.count("<iframe srcdoc=") == 2
     assert "<cell" not in whole
     assert "cell.layout: " in whole
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_that_of_the_papers_layouts_runs() -> None:
+    whole = printed_by("figures.ipynb")
+    assert "A_4 ⊗ A_2 ⊗ A_4" in whole
+    assert "(S_{0;2} ⊗ A_256 ⊗ A_2) ⊕ (S_{1;2} ⊗ A_256 ⊗ A_2) - 1024 places instead of 2048" in whole
+    assert "refused: rule 7 does not apply at factor 0" in whole
+    assert "rule 5 does not apply at factor 0: 4 does not divide 30; pad to 32 first (rule 8)" in whole
+    assert "S_{0,2;3} ⊗ S_{1;2} → S_{1,5;6}" in whole
+    assert whole.count("<svg") >= 5
