@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from layout_advise.reports.model.contract import read_report
+from layout_advise.tracer.snapshot.criu import find_criu
 from tests.support.paths import ROOT
-from tests.support.shipping.guides import commands, files, script, typed
+from tests.support.shipping.guides import commands, files, not_printed, script, typed
 
 DOCS = ROOT / "docs"
+HOW_TO = sorted((DOCS / "howto").glob("*.md"))
+NEEDS = {"cxx-containers": "g++", "fortran": "gfortran", "no-root": "setpriv"}
+"""What is typed besides the tool and gcc."""
+UNPRIVILEGED = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+"""Starts a process without capabilities, which is what a process of a user who is not root has."""
 
 
 def test_what_a_page_shows_is_found() -> None:
@@ -41,3 +48,32 @@ def test_the_tutorial_changes_a_struct(tmp_path: Path) -> None:
     assert (before.hotspots[0].verdict.action, after.hotspots[0].verdict.action) == ("change", "keep")
     assert after.hotspots[0].baseline is not None
     assert "particle_P(p, i)" in (tmp_path / "demo.program" / "particles.c").read_text()
+
+
+def test_lines_that_were_not_printed_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```text\nat 0x1f: 1,000 reads\n  gone\n```\n```none\n2.5 times\n```\n")
+    assert not_printed(page, "x\nat  0xab:  7 reads\n") == ["  gone"]
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_files_of_a_guide_are_found(page: Path) -> None:
+    """What its commands compile is shown on the page."""
+    text, shown = page.read_text(), files(page.read_text())
+    typed_lines = commands(text)
+    sources = {word for line in typed_lines for word in line.split() if word.endswith((".c", ".cpp", ".f90", ".toml"))}
+    made = {line.rsplit("> ", 1)[1].split()[0] for line in typed_lines if "> " in line}
+    assert sources - made <= set(shown)
+    assert typed_lines
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_a_guide_can_be_typed(page: Path, tmp_path: Path) -> None:
+    if (needed := NEEDS.get(page.stem)) is not None and shutil.which(needed) is None:
+        pytest.skip(f"{needed} is not installed")
+    if page.stem == "openmp" and find_criu() is None:
+        pytest.skip("CRIU does not work here")
+    printed = typed(page, tmp_path, *(UNPRIVILEGED if page.stem == "no-root" else ()))
+    assert not_printed(page, printed) == []

@@ -12,6 +12,8 @@ from pathlib import Path
 
 _FILE = re.compile(r"^```(?:c|cpp|fortran|toml)\n((?:/\*|//|!|#) ([\w.]+\.\w+)(?: \*/)?\n.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMANDS = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_OUTPUT = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_FIGURE = re.compile(r"0x[0-9a-f]+|\d[\d,]*(?:\.\d+)?")
 _EXIT_CODE = re.compile(r"# exit code (\d+)")
 ELSEWHERE = ("dask ", "make dist", "pip ", "podman ", "layout-advise doctor --install", "layout-advise farm list.toml -o /")
 """What commands begin with that need a network, another machine, or change this one."""
@@ -26,6 +28,18 @@ def commands(page: str) -> list[str]:
     """The lines of its ``sh`` blocks that can be typed here."""
     lines = [line.strip() for block in _COMMANDS.findall(page) for line in block.splitlines()]
     return [line for line in lines if line and not line.startswith(("#", *ELSEWHERE))]
+
+
+def not_printed(page: Path, printed: str) -> list[str]:
+    """The lines of the page's ``text`` blocks that are not among what its commands printed; figures and blanks may differ.
+    What was measured stands in ``none`` blocks, and is not looked at."""
+    there = {_without_figures(line) for line in printed.splitlines()}
+    shown = [line for block in _OUTPUT.findall(page.read_text()) for line in block.splitlines()]
+    return [line for line in shown if _without_figures(line) not in there]
+
+
+def _without_figures(line: str) -> str:
+    return " ".join(_FIGURE.sub("#", line).split())
 
 
 def script(lines: Sequence[str]) -> str:
