@@ -27,9 +27,9 @@ def pack(run: Path, archive: Path) -> None:
 
 
 def main() -> None:
-    """Runs the demo in a folder of its own, whose name is in the report, and packs it."""
+    """Runs the demo in a folder of its own, whose name is in the places of the source, and packs it."""
     with tempfile.TemporaryDirectory(prefix="demo-") as folder:
-        subprocess.run([sys.executable, "-m", "layout_advise", "demo", "-o", f"{folder}/demo.layout"], check=True)
+        subprocess.run([sys.executable, "-m", "layout_advise", "demo"], cwd=folder, check=True)
         pack(Path(folder) / "demo.layout", RECORDED)
 
 
