@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -12,9 +13,12 @@ from tests.support.paths import ROOT
 from tests.support.shipping.take_pictures import DESKTOP, FIRST, PICTURES, SCREENS, take
 
 
-def colours(file: Path) -> list[tuple[int, tuple[int, int, int]]]:
+def colours(file: Path) -> list[tuple[int, int, int]]:
+    """Red, green and blue of all colours of a picture, the most frequent first."""
     with Image.open(file) as picture:
-        return sorted(picture.convert("RGB").getcolors(1 << 20) or [], reverse=True)
+        pixels = np.asarray(picture.convert("RGB")).reshape(-1, 3)
+    found, counts = np.unique(pixels, axis=0, return_counts=True)
+    return [(int(r), int(g), int(b)) for r, g, b in found[np.argsort(-counts)]]
 
 
 @pytest.mark.parametrize("name", sorted(PICTURES))
@@ -38,6 +42,6 @@ def test_they_can_be_taken(tmp_path: Path) -> None:
     for name in PICTURES:
         found = colours(tmp_path / name)
         assert len(found) > 20  # text, a diff, marks: no blank page
-        paper = found[0][1]
+        paper = found[0]
         assert (max(paper) < 64) == (name == "dark.png")
-        assert any(b[1] > b[0] + 10 for _, b in found)  # added lines are green
+        assert any(green > red + 10 for red, green, _ in found)  # added lines are green
