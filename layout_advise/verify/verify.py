@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -236,16 +236,24 @@ def _returned(each: bytes, lifted: Lifted) -> tuple[bytes, ...]:
 
 def added(before: StoppedProgram, after: StoppedProgram) -> tuple[Range, ...]:
     """Memory mapped in ``after`` but not in ``before``: the mock-ups and what the agent keeps for them."""
-    found = []
-    known = sorted((m.start, m.end) for m in before.mappings())
-    for mapping in after.mappings():
-        at = mapping.start
-        for start, end in known:
-            if end <= at or start >= mapping.end:
-                continue
+    known = [Range(m.start, m.end) for m in before.mappings()]
+    return without([Range(m.start, m.end) for m in after.mappings()], known)
+
+
+def without(ranges: Iterable[Range], known: Iterable[Range]) -> tuple[Range, ...]:
+    """The parts of ``ranges`` that none of ``known`` holds; of each the ranges do not overlap. In one walk over both, as a
+    program may have tens of thousands of mappings."""
+    found, holes, behind = [], sorted((r.start, r.end) for r in known), 0
+    for piece in sorted(ranges, key=lambda r: r.start):
+        at = piece.start
+        while behind < len(holes) and holes[behind][1] <= at:
+            behind += 1
+        number = behind
+        while number < len(holes) and holes[number][0] < piece.end:
+            start, end = holes[number]
             if start > at:
                 found.append(Range(at, start))
-            at = end
-        if at < mapping.end:
-            found.append(Range(at, mapping.end))
+            at, number = max(at, end), number + 1
+        if at < piece.end:
+            found.append(Range(at, piece.end))
     return tuple(found)

@@ -8,7 +8,8 @@ import numpy as np
 
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
-from layout_advise.tracer.snapshot.compare import CHUNK, ProcessMemory, subtract, unequal
+from layout_advise.tracer.snapshot.compare import CHUNK, subtract, unequal
+from layout_advise.tracer.snapshot.pages.process_memory import ProcessMemory
 
 LINE = 64
 _THREAD_BYTES = 4096
@@ -45,7 +46,8 @@ def _places(program: AgentProcess) -> Iterator[tuple[int, int]]:
 
 def _changed(memory: ProcessMemory, low: int, high: int) -> Iterator[int]:
     """The first addresses of the lines in [low, high) that differ."""
-    for start in range(low, high, CHUNK):
-        for first, end in memory.apart(start, min(start + CHUNK, high)):
+    pieces = [(at, min(at + CHUNK, end)) for start, end in memory.touched(low, high) for at in range(start, end, CHUNK)]
+    for start, stop in pieces:
+        for first, end in memory.apart(start, stop):
             different = unequal(memory.read(0, first, end - first), memory.read(1, first, end - first))
             yield from (np.unique((different + first) // LINE) * LINE).tolist()

@@ -7,7 +7,6 @@ stack. Allocator metadata, TLS and TCB, the data of loader and system libraries 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -15,16 +14,12 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.errors import SnapshotError
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.snapshot.pages.process_memory import ProcessMemory
 from layout_advise.tracer.trace.trace import Mapping
 
 CHUNK = 8 << 20
-PAGE = 4096
-_PRESENT = np.uint64(1 << 63)
-_SWAPPED = np.uint64(1 << 62)
-_FRAME = np.uint64((1 << 55) - 1)
 SHOWN = 16
 _SYSTEM = (
     "ld-linux", "libc.so", "libc-", "libm.so", "libm-", "libpthread", "libdl", "librt", "libgomp", "libomp", "libiomp",
@@ -49,7 +44,11 @@ class Comparison:
 
 
 def subtract(ranges: list[tuple[int, int]], holes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What is left of ascending ranges without the holes."""
+    first, last = (ranges[0][0], ranges[-1][1]) if ranges else (0, 0)
     for low, high in holes:
+        if high <= first or low >= last:  # by far the most, and there may be tens of thousands of ranges
+            continue
         ranges = [
             piece
             for start, end in ranges
@@ -107,65 +106,6 @@ class _Plan:
         return int((ends - starts).sum())
 
 
-class ProcessMemory:
-    """Reads the same addresses of several processes."""
-
-    def __init__(self, programs: Sequence[StoppedProgram]) -> None:
-        self._files = [os.open(f"/proc/{program.pid}/mem", os.O_RDONLY | os.O_CLOEXEC) for program in programs]
-        self._pids = [program.pid for program in programs]
-        self._tables: list[int] = []
-        try:
-            for program in programs:
-                self._tables.append(os.open(f"/proc/{program.pid}/pagemap", os.O_RDONLY | os.O_CLOEXEC))
-        except OSError:  # without it all is read
-            self._drop_tables()
-
-    def _drop_tables(self) -> None:
-        for handle in self._tables:
-            os.close(handle)
-        self._tables = []
-
-    def apart(self, low: int, high: int) -> list[tuple[int, int]]:
-        """The parts of [low, high) that can differ between the processes: not the pages that all of them share (forks do
-        until one writes) or that none has touched. Frame numbers are hidden (0) from unprivileged readers; then nothing is
-        known to be shared."""
-        if not self._tables:
-            return [(low, high)]
-        first, count = low // PAGE, -(-high // PAGE) - low // PAGE
-        tables = []
-        for handle in self._tables:
-            data = os.pread(handle, 8 * count, 8 * first)
-            if len(data) != 8 * count:
-                return [(low, high)]
-            tables.append(np.frombuffer(data, dtype=np.uint64))
-        known = tables[0] & (_PRESENT | _SWAPPED | _FRAME)
-        shared = ((known & _PRESENT != 0) & (known & _FRAME != 0)) | (known & (_PRESENT | _SWAPPED) == 0)
-        for table in tables[1:]:
-            shared &= (table & (_PRESENT | _SWAPPED | _FRAME)) == known
-        edges = np.flatnonzero(np.diff(np.concatenate(([True], shared, [True])).astype(np.int8))).tolist()
-        pieces = [((first + start) * PAGE, (first + end) * PAGE) for start, end in zip(edges[::2], edges[1::2], strict=True)]
-        return [(max(start, low), min(end, high)) for start, end in pieces]
-
-    def read(self, which: int, address: int, size: int) -> NDArray[np.uint8]:
-        data = np.empty(size, dtype=np.uint8)
-        try:
-            got = os.preadv(self._files[which], [data.data], address)
-        except OSError as error:
-            raise SnapshotError("cannot compare the program's memory", f"at {address:#x}: {error}") from error
-        if got != size:
-            raise SnapshotError("cannot compare the program's memory", f"only {got} of {size} bytes at {address:#x}")
-        return data
-
-    def same(self, one: int, other: int) -> bool:
-        """Returns whether two of them are one process."""
-        return self._pids[one] == self._pids[other]
-
-    def close(self) -> None:
-        for handle in self._files:
-            os.close(handle)
-        self._drop_tables()
-
-
 def unequal(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> NDArray[np.intp]:
     """Offsets of differing bytes; words first, since nearly all are equal."""
     words = a.size // 8 * 8
@@ -208,12 +148,21 @@ class _Tally:
         )  # fmt: skip
 
 
+def _stretch(
+    memory: ProcessMemory, plan: _Plan, mapping: Mapping, start: int, end: int, own: bool, tally: _Tally, changes: bool
+) -> None:
+    """Compare [start, end) in chunks; what none of the processes has touched is equal and is not looked at."""
+    tally.compared += end - start if own else plan.block_bytes(start, end)
+    for first, last in memory.touched(start, end):
+        for low in range(first, last, CHUNK):
+            _chunk(memory, plan, mapping, low, min(low + CHUNK, last), own, tally, changes)
+
+
 def _chunk(
     memory: ProcessMemory, plan: _Plan, mapping: Mapping, low: int, high: int, own: bool, tally: _Tally, changes: bool
 ) -> None:
     """Compare [low, high). ``own``: the whole of it is the program's; else only what lies in heap blocks is."""
     own = own or plan.one_block(low, high)
-    tally.compared += high - low if own else plan.block_bytes(low, high)
     for start, end in memory.apart(low, high):
         _piece(memory, plan, mapping, start, end, own, tally, changes)
 
@@ -274,8 +223,7 @@ def compare(
                 pieces, others = [], subtract([(mapping.start, mapping.end)], plan.holes)
             for own, ranges in ((True, pieces), (False, others)):
                 for start, end in ranges:
-                    for low in range(start, end, CHUNK):
-                        _chunk(memory, plan, mapping, low, min(low + CHUNK, end), own, tally, changes)
+                    _stretch(memory, plan, mapping, start, end, own, tally, changes)
     finally:
         memory.close()
     return tally.result()

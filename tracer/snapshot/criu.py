@@ -18,8 +18,8 @@ from layout_advise.errors import SnapshotError
 from layout_advise.tracer.process.launch import describe_end
 from layout_advise.tracer.snapshot.criu_install import Criu, find_criu
 from layout_advise.tracer.snapshot.dump_folder import make_dump_folder, remove_stale_dumps, resident_bytes
-from layout_advise.tracer.snapshot.huge_pages import collapse, huge_ranges
 from layout_advise.tracer.snapshot.open_files import GrownFiles, written_files
+from layout_advise.tracer.snapshot.pages.huge_pages import collapse, huge_ranges
 
 __all__ = ["Criu", "CriuDump", "Restored", "find_criu"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import marshal
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -127,7 +128,7 @@ _WAYS: tuple[Way, ...] = (
 
 def damaged(random: Random, tree: Any, most: int = 3) -> Any:
     """A copy of ``tree`` with one to ``most`` faults."""
-    changed = copy.deepcopy(tree)
+    changed = marshal.loads(marshal.dumps(tree))  # several times as fast as copy.deepcopy, which most of the time went to
     for _ in range(random.randint(1, most)):
         known = places(changed)
         if not known:

@@ -17,8 +17,8 @@ import pytest
 from layout_advise.errors import SnapshotError
 from layout_advise.tracer.snapshot import criu_install, dump_folder
 from layout_advise.tracer.snapshot.criu import Criu, CriuDump, find_criu
-from layout_advise.tracer.snapshot.huge_pages import huge_ranges
 from layout_advise.tracer.snapshot.open_files import GrownFiles, OpenFile
+from layout_advise.tracer.snapshot.pages.huge_pages import huge_ranges
 
 MEGABYTES = 200
 SOURCE = Path(__file__).parent / "criu_program.c"

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.emit.frame import MOST_BUFFERS
 from layout_advise.tracer.process.stopped_program import Range
-from layout_advise.tracer.snapshot import compare as compare_module
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
+from layout_advise.tracer.snapshot.pages.process_memory import ProcessMemory
 from layout_advise.tracer.snapshot.park import park
 from tests.support.tracing.parked_programs import entry_of
 from tests.support.tracing.snapshot_programs import (
@@ -125,14 +125,14 @@ def test_a_mockup_with_an_array_for_each_of_many_fields(parked: AgentProcess, fo
 def test_pages_that_all_share_are_not_read(parked: AgentProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     data = particles_of(parked)
     read = 0
-    real = compare_module.ProcessMemory.read
+    real = ProcessMemory.read
 
-    def counted(memory: compare_module.ProcessMemory, which: int, address: int, size: int) -> NDArray[np.uint8]:
+    def counted(memory: ProcessMemory, which: int, address: int, size: int) -> NDArray[np.uint8]:
         nonlocal read
         read += size
         return real(memory, which, address, size)
 
-    monkeypatch.setattr(compare_module.ProcessMemory, "read", counted)
+    monkeypatch.setattr(ProcessMemory, "read", counted)
     with parked.fork() as a, parked.fork() as b:
         idle = compare(parked, a, b)
         quiet, read = read, 0

@@ -7,19 +7,17 @@ collapsing where there were none makes it faster than the truth. So exactly the 
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.snapshot.pages.touched import scan
 
 HUGE = 2 << 20
 
-_PAGEMAP_SCAN = 0xC0606610  # _IOWR('f', 16, struct pm_scan_arg), Linux 6.7
 _PAGE_IS_HUGE = 1 << 6
-_REGIONS = 1024
 _PROCESS_MADVISE = 440
 _MADV_COLLAPSE = 25  # Linux 6.1
 
@@ -85,31 +83,5 @@ def _mappings_with_huge_pages(pid: int) -> Iterator[tuple[Range, int]]:
 
 def _scan(pid: int, mapping: Range) -> list[Range]:
     """The huge parts of one mapping, by the kernel's own account of its page tables."""
-    found: list[Range] = []
-    regions = ctypes.create_string_buffer(24 * _REGIONS)
     with open(f"/proc/{pid}/pagemap", "rb", buffering=0) as pagemap:
-        start = mapping.start
-        while start < mapping.end:
-            request = bytearray(
-                struct.pack(
-                    "12Q",
-                    96,
-                    0,
-                    start,
-                    mapping.end,
-                    0,
-                    ctypes.addressof(regions),
-                    _REGIONS,
-                    0,
-                    0,
-                    _PAGE_IS_HUGE,
-                    0,
-                    _PAGE_IS_HUGE,
-                )
-            )
-            count = fcntl.ioctl(pagemap, _PAGEMAP_SCAN, request)
-            for index in range(count):
-                first, last, _ = struct.unpack_from("QQQ", regions, 24 * index)
-                found.append(Range(first, last))
-            start = struct.unpack_from("Q", request, 32)[0]
-    return found
+        return [Range(first, last) for first, last in scan(pagemap.fileno(), mapping.start, mapping.end, _PAGE_IS_HUGE)]
