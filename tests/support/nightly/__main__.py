@@ -9,12 +9,17 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from tests.support.killable import EndedError, FailedError, in_child
 from tests.support.nightly.rounds import Tally, builds, form_round, function_round
 
 FORMS, FUNCTIONS = 2000, 24
 """Of one round."""
+LONGEST = 1800.0
+"""Seconds that a round may take, a hundred times what it needs."""
 
 
 def main() -> int:
@@ -30,11 +35,13 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="layout-advise-nightly-") as work:
             seed = f"{chosen.seed}.{turn}"
             if forms.inputs < chosen.forms:
-                _kept(forms, form_round(seed, min(FORMS, chosen.forms - forms.inputs), Path(work)))
+                count = min(FORMS, chosen.forms - forms.inputs)
+                _kept(forms, apart(seed, count, partial(form_round, seed, count, Path(work))))
             if functions.inputs < chosen.functions:
                 compiler, flags = builds()[turn % len(builds())]
                 count = min(FUNCTIONS, chosen.functions - functions.inputs)
-                _kept(functions, function_round(seed, count, compiler, flags, Path(work)))
+                round_ = partial(function_round, seed, count, compiler, flags, Path(work))
+                _kept(functions, apart(f"{seed} {compiler} {flags}", count, round_))
         turn += 1
         if chosen.seconds is not None and time.monotonic() - begun > chosen.seconds:
             break
@@ -45,6 +52,14 @@ def main() -> int:
         print("".join(f"  refused {count}: {reason}\n" for reason, count in found.refused.most_common(20)), end="")
     print(f"opcodes: {len(forms.by_kind)}")
     return int(bool(forms.differing or functions.differing))
+
+
+def apart(seed: str, count: int, one_round: Callable[[], Tally]) -> Tally:
+    """A round, in a process that is killed where it does not end: that counts as one that differs."""
+    try:
+        return in_child(one_round, LONGEST)
+    except (EndedError, FailedError) as error:
+        return Tally(inputs=count, differing=[f"{seed}: the round {error}"])
 
 
 def _kept(whole: Tally, part: Tally) -> None:

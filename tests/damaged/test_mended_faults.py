@@ -1,0 +1,218 @@
+"""One test for each kind of fault that damaged files have shown: each was a traceback once."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layout_advise.apply.sources import from_compile_commands, from_debug_information
+from layout_advise.cli import main
+from layout_advise.errors import BinaryError, LayoutAdviseError, UsageError
+from layout_advise.farm.listing import read_list
+from layout_advise.farm.rows import read_rows
+from layout_advise.mockup.machine.image import open_image
+from layout_advise.opencl.host.spec import read_spec
+from layout_advise.rundir import open_run
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.elf_checks import damage_named, without_damaged
+from layout_advise.tracer.trace.consistency import check
+from layout_advise.tracer.trace.trace_file import read_trace
+from tests.support.fuzzing.elf_fields import ElfFields
+from tests.support.fuzzing.raw_bytes import ODD_NUMBERS
+from tests.support.fuzzing.samples import SPEC, Samples, samples
+
+NOT_TEXT = b'{"a": "\xff\xfe"}'
+TOO_DEEP = b"[" * 100_000
+CONTENTS = pytest.mark.parametrize("content", [NOT_TEXT, TOO_DEEP], ids=["no UTF-8", "too deep"])
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    return samples(tmp_path_factory.mktemp("samples"))
+
+
+@pytest.fixture
+def run(known: Samples, tmp_path: Path) -> Path:
+    """A copy of the recorded run, to be damaged."""
+    return Path(shutil.copytree(known.run, tmp_path / "run"))
+
+
+def refused_in_one_line(capsys: pytest.CaptureFixture[str], *words: str) -> None:
+    assert main(list(words)) in (1, 2)
+    said = capsys.readouterr().err.splitlines()
+    assert len([line for line in said if line.startswith("layout-advise: ")]) == 1, said
+    assert not any("Traceback" in line for line in said)
+
+
+@CONTENTS
+@pytest.mark.parametrize("command", ["report", "compare", "guard", "emit"])
+def test_a_report_that_is_no_json(command: str, content: bytes, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / "report.json").write_bytes(content)
+    more = {"compare": [str(run)], "emit": ["--as", "c"]}.get(command, [])
+    refused_in_one_line(capsys, command, str(run), *more)
+
+
+@CONTENTS
+def test_candidates_that_are_no_json(content: bytes, run: Path, known: Samples, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / "regions" / known.region.name / "candidates.json").write_bytes(content)
+    refused_in_one_line(capsys, "emit", str(run), "--as", "c")
+
+
+@CONTENTS
+def test_a_run_whose_marker_is_no_json_is_told(content: bytes, run: Path) -> None:
+    (run / "run.json").write_bytes(content)
+    with pytest.raises(LayoutAdviseError, match="damaged"), open_run(run):
+        pass
+    with open_run(run, force=True):
+        pass
+
+
+@CONTENTS
+def test_a_compilation_database_that_is_no_json(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "commands.json").write_bytes(content)
+    with pytest.raises(LayoutAdviseError):
+        from_compile_commands(tmp_path / "commands.json")
+
+
+@pytest.mark.parametrize("content", [b'a = "\xff"', b"a = " + TOO_DEEP], ids=["no UTF-8", "too deep"])
+@pytest.mark.parametrize("kind", ["farm", "guard", "spec"])
+def test_tables_that_are_no_toml(
+    kind: str, content: bytes, known: Samples, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "given.toml"
+    file.write_bytes(content)
+    if kind == "guard":
+        refused_in_one_line(capsys, "guard", "--check", str(file), "--", str(known.programs[0]))
+        return
+    with pytest.raises(LayoutAdviseError):
+        read_list(file) if kind == "farm" else read_spec(known.folder / "step.cl", file)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ("global = [64]", 'global = "64"'),
+        ("global = [64]", "global = [-1]"),
+        ("global = [64]", "global = [1, 1, 1, 1]"),
+        ("calls = 10", "calls = 0"),
+        ("calls = 10", "calls = true"),
+        ("count = 64", "count = 4611686018427387904"),
+        ("count = 64", "count = 1000000000000"),
+        ("count = 64", 'count = "many"'),
+        ("bytes = 256", "count = 0"),
+        ("fill = 1.5", 'fill = "ones"'),
+        ("low = 0, high = 2", "low = 9, high = 2"),
+        ("low = 0, high = 2", "low = 0, high = 1e400"),
+        ("{local = 64}", "{local = -64}"),
+        ("{value = 0.5}", '{value = "x"}'),
+        ("{value = 0.5}", "{value = [1, 2]}"),
+        ("{value = 64}", "{value = 99999999999999999999}"),
+        ("{value = 64}", "{}"),
+        ("bytes = 256, fill = 1.5", 'file = "a\\u0000b"'),
+        ("args = [", "args = 5\nother = ["),
+    ],
+)
+def test_a_launch_of_wrong_types_or_sizes(written: str, instead: str, known: Samples, tmp_path: Path) -> None:
+    assert written in SPEC
+    (tmp_path / "spec.toml").write_text(SPEC.replace(written, instead))
+    with pytest.raises(UsageError):
+        read_spec(known.folder / "step.cl", tmp_path / "spec.toml")
+
+
+def test_a_trace_whose_parts_do_not_fit_together(known: Samples) -> None:
+    whole = read_trace(known.region / "trace.lat")
+    check(whole)
+    first = whole.references[0]
+    for damaged in (
+        replace(whole, streams=whole.streams[:-1]),
+        replace(whole, references=(replace(first, bytes=0), *whole.references[1:])),
+        replace(whole, references=(replace(first, pc=-1), *whole.references[1:])),
+        replace(whole, mappings=(replace(whole.mappings[0], end=0), *whole.mappings[1:])),
+    ):
+        with pytest.raises(ValueError, match="has|have|is "):
+            check(damaged)
+
+
+def everything(path: Path) -> None:
+    """Read what the road and the guard read of a program."""
+    binary = ElfBinary.open(path)
+    assert len((binary.build_id, binary.libraries, binary.stripped, binary.warnings, binary.variables)) == 5
+    for function in binary.functions[:8]:
+        for address in (function.start, function.start + 4):
+            binary.line(address)
+            binary.inlined(address)
+            binary.frame_at(address)
+        binary.producer_at(function.start)
+    from_debug_information(path, None)
+
+
+def image(path: Path) -> None:
+    """Read a program as the lifter does."""
+    open_image.cache_clear()
+    found = open_image(str(path), 0x400000)
+    for address in list(found.functions)[:8]:
+        found.name_of(address)
+
+
+def places(file: ElfFields, wanted: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Offsets and sizes of the file's own header and of the headers of the sections ``wanted``."""
+    with_names: list[tuple[int, int]] = [(at, size) for at, size in file.fields if at < 64]
+    start, size, count = struct.unpack_from("<Q", file.data, 40)[0], 64, struct.unpack_from("<H", file.data, 60)[0]
+    names = struct.unpack_from("<Q", file.data, start + size * struct.unpack_from("<H", file.data, 62)[0] + 24)[0]
+    for number in range(count):
+        at = start + size * number
+        name = names + struct.unpack_from("<I", file.data, at)[0]
+        if file.data[name : file.data.index(b"\0", name)].decode() in wanted:
+            with_names += [(at + offset, n) for offset, n in ((4, 4), (16, 8), (24, 8), (32, 8), (40, 4), (56, 8))]
+    return with_names
+
+
+@pytest.mark.parametrize("read", [everything, image])
+def test_no_odd_number_in_a_header_is_more_than_one_line(
+    read: Callable[[Path], None], known: Samples, tmp_path: Path
+) -> None:
+    file, path = known.elf[0], tmp_path / "program"
+    ends: set[int] = set()
+    for at, size in places(file, (".debug_info", ".debug_line", ".eh_frame", ".symtab", ".dynamic")):
+        for odd in (0, 1, -1, 0x7FFF, 1 << 31, *ODD_NUMBERS[-2:]):
+            data = bytearray(file.data)
+            data[at : at + size] = (odd & (1 << 8 * size) - 1).to_bytes(size, "little")
+            path.write_bytes(data)
+            path.chmod(0o755)
+            try:
+                read(path)
+                ends.add(1)
+            except LayoutAdviseError as error:
+                ends.add(error.line().count("\n") - 1)
+    assert ends == {1, -1}, "read, or refused in one line"
+
+
+def inside_the_reader(error: str) -> Callable[[], None]:
+    """A function that raises as one of pyelftools' modules does on damaged input."""
+    module: dict[str, Any] = {"__name__": "elftools.some.module", "struct": struct}
+    exec(f"def read():\n    raise {error}('within')", module)
+    found: Callable[[], None] = module["read"]
+    return found
+
+
+@pytest.mark.parametrize("error", ["KeyError", "AssertionError", "OverflowError", "AttributeError", "struct.error"])
+def test_what_the_reader_of_elf_stumbles_over_is_the_files_fault(error: str) -> None:
+    with pytest.raises(BinaryError, match="damaged"), damage_named("program"):
+        inside_the_reader(error)()
+    assert without_damaged(None)(inside_the_reader(error))() is None
+    with pytest.raises(KeyError, match="our own"), damage_named("program"):
+        raise KeyError("our own")
+
+
+@CONTENTS
+def test_kept_rows_of_a_farm_that_are_no_json(content: bytes, tmp_path: Path) -> None:
+    for path in (tmp_path / "rows" / "machine" / "a.json", tmp_path / "rows" / "machine" / "native" / "a.json"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    assert read_rows(tmp_path, {"a": "1"}, native=False) == []
