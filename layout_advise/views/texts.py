@@ -19,7 +19,8 @@ def prelude(views: Iterable[LoopView], timed: bool) -> str:
     """The first lines of the new source: headers, and where times are counted."""
     text = "".join(f"#include <{name}>\n" for name in (*HEADERS, *(TIMED_HEADERS if timed else ())))
     if timed:
-        named = [(view.number, f"{view.loop.file.name}:{view.loop.line}") for view in views]
+        # Objects end in the opposite order, and each tells its times as it ends.
+        named = [(view.number, f"{view.loop.file.name}:{view.loop.line}") for view in views][::-1]
         text += templates("layout_advise.views").get_template("times.hpp.j2").render(named=named)
     return text
 
