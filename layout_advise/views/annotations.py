@@ -23,7 +23,8 @@ KINDS = ("", "_target", "_target_size", "_hoist", "_offload_compute")
 class LoopView:
     """An annotated loop. ``start`` is where its attributes begin, ``region`` the loop around which is converted.
     ``container`` is the text of what is converted, ``element`` the type of its elements (the record, or a pointer to it),
-    ``count`` the text of how many there are (empty: the container knows), ``variable`` that of a range-based loop."""
+    ``count`` the text of how many there are (empty: the container knows), ``variable`` that of a range-based loop;
+    ``offload``: the loop is computed on a device."""
 
     number: int
     loop: Syntax
@@ -33,6 +34,7 @@ class LoopView:
     element: CType
     count: str
     variable: Syntax | None
+    offload: bool = False
 
     @property
     def record(self) -> CType:
@@ -102,7 +104,10 @@ def _view(program: SourceProgram, loop: Syntax, groups: re.Match[str], number: i
             raise refused(loop, f"no element of {container} is used in the loop")
         element = used[0].shape
         count = given.get("_target_size", "") or _count(program, loop, used)
-    view = LoopView(number, loop, groups.start(), region, container, element, count, variable)
+    offload = "_offload_compute" in given
+    if offload and variable is None:
+        raise refused(loop, "only a range-based loop can be offloaded; write for (auto &p : container)")
+    view = LoopView(number, loop, groups.start(), region, container, element, count, variable, offload)
     if view.record.form != "record":
         raise refused(loop, f"the elements of {container} are no structures of a known type")
     return view
@@ -115,8 +120,6 @@ def _given(loop: Syntax, text: str) -> dict[str, str]:
         if attribute["kind"] not in KINDS:
             raise refused(loop, f"soa_conversion{attribute['kind']} is not known")
         given[attribute["kind"]] = (attribute["value"] or "").strip().strip('"')
-    if "_offload_compute" in given:
-        raise refused(loop, "offloading (soa_conversion_offload_compute) is not written yet")
     rest = re.sub(r"[\[\],\s]", "", ATTRIBUTE.sub("", text))
     if rest:
         raise refused(loop, f"another attribute stands among the annotations: {rest}")

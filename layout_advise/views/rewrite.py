@@ -15,6 +15,7 @@ from layout_advise.views.accesses import ConvertedMembers, Walked, converted
 from layout_advise.views.annotations import LoopView, is_element_of, refused, views
 from layout_advise.views.calls import Walker, check_steady
 from layout_advise.views.names import variable_of
+from layout_advise.views.offload import check_offload, offloaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,11 @@ def rewrite(unit: TranslationUnit, *, openmp: bool = False, timed: bool = False)
         members[view] = converted(view, walker.region(view))
     edits = list(walker.walked.edits.get(None, ()))
     for view in found:
-        edits += _of_loop(program, view)
+        if view.offload:
+            check_offload(program, walker, view, found)
+            edits += offloaded(program, view, members)
+        else:
+            edits += _of_loop(program, view)
     edits += _regions(program, found)
     edits += _declarations(program, path, members, walker.walked, openmp=openmp, timed=timed)
     edits.append(Edit(0, 0, texts.prelude(found, timed)))

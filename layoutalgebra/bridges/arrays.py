@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +15,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_KINDS = {"float": "f", "double": "f", "_Float16": "f", "bool": "u", "_Bool": "u", "unsigned": "u"}
+_KINDS = {"float": "f", "double": "f", "_Float16": "f", "real": "f", "bool": "u", "_Bool": "u", "unsigned": "u",
+          "complex": "V", "_Complex": "V"}  # fmt: skip
+"""By a word of a type's name: ``real`` of ``real(kind=8)``, ``unsigned`` of gcc's ``long unsigned int``."""
 
 
 def field_dtype(field: Field) -> np.dtype[Any]:
     """The scalar type of a field; bytes without a meaning (``V``) where it is none of NumPy's."""
     import numpy as np
 
-    words = (field.type or "").split()
-    kind = _KINDS.get(words[0], "i") if words and field.type and "*" not in field.type else "u"
-    if field.bytes not in ((2, 4, 8) if kind == "f" else (1, 2, 4, 8)) or not words:
+    words = re.findall(r"\w+", field.type or "")
+    kinds = {_KINDS[word] for word in words if word in _KINDS}
+    kind = "u" if "*" in (field.type or "") else "V" if "V" in kinds else next(iter(kinds), "i")
+    if field.bytes not in ((2, 4, 8) if kind == "f" else (1, 2, 4, 8)) or not words or kind == "V":
         return np.dtype(f"V{field.bytes}")
     return np.dtype(f"{kind}{field.bytes}")
 

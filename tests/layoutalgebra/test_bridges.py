@@ -13,6 +13,7 @@ from layout_advise.layoutalgebra.bridges.arrays import (
     accessed,
     as_array,
     element_dtype,
+    field_dtype,
     from_layout,
     places,
     shape_of,
@@ -161,3 +162,33 @@ def test_names_in_llama_and_kokkos() -> None:
     assert ("Kokkos::View<double**, Kokkos::LayoutRight> p_x", "Kokkos::View<double**, Kokkos::LayoutRight> p_y") in views
     assert ("Kokkos::View<p_x_y_record**, Kokkos::LayoutLeft> p_x_y",) in views
     assert None in views  # blocks have no name there
+
+
+@pytest.mark.parametrize(
+    ("type_", "size", "scalar"),
+    [
+        ("real(kind=8)", 8, "f8"),
+        ("real(kind=4)", 4, "f4"),
+        ("integer(kind=4)", 4, "i4"),
+        ("logical(kind=1)", 1, "i1"),
+        ("double", 8, "f8"),
+        ("long double", 16, "V16"),
+        ("complex float", 8, "V8"),
+        ("long unsigned int", 8, "u8"),
+        ("long int", 8, "i8"),
+        ("node *", 8, "u8"),
+        ("real_t *", 8, "u8"),
+        (None, 4, "V4"),
+    ],
+)
+def test_scalars_by_names_of_types(type_: str | None, size: int, scalar: str) -> None:
+    """Fortran's `real(8)` was an `int64_t` in emitted C, and gcc's `long unsigned int` signed."""
+    assert field_dtype(Field("x", 0, size, type_)) == np.dtype(scalar)
+
+
+def test_fortrans_reals_are_doubles_in_c() -> None:
+    fields = (Field("x", 0, 8, "real(kind=8)", 1), Field("y", 8, 8, "real(kind=8)", 1))
+    cells = Structure("s0", "cells", 64, 1600, (Dim(100, 16),), fields)
+    layout = explore([cells])[0].relayouts[0]
+    assert "static inline double *cells_x(" in c_source(layout)
+    assert "int64_t" not in c_source(layout)

@@ -17,6 +17,7 @@ KERNELS = [
     for kind in ("", "_scattered")
 ]
 ON = "[[clang::soa_conversion]]"
+FAR = "[[clang::soa_conversion_offload_compute]]"
 LOOP = f"{ON} for (auto &p : a) {{ p.x += dt * p.y; p.rho = p.x; }}\n{ON} for (auto *p : s) p->y -= 0.5;"
 
 
@@ -31,8 +32,7 @@ def built(source: Path, compiler: str, *flags: str) -> Path:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_threads_convert_to_the_same_bytes(compiler: str, tmp_path: Path) -> None:
-    if subprocess.run([compiler, "-fopenmp", "-x", "c++", "-", "-o", str(tmp_path / "o")], input=b"int main() {}",
-                      capture_output=True, check=False).returncode:  # fmt: skip
+    if not _builds(compiler, ("-fopenmp",), tmp_path):
         pytest.skip("this compiler's OpenMP is not installed")
     source = program(LOOP)
     new, _ = with_views(source, tmp_path, openmp=True)
@@ -56,6 +56,34 @@ def test_times_tell_each_view(compiler: str, tmp_path: Path) -> None:
         (f"program.cpp:{line}", 3, 3 * 257) for line in lines
     ]
     assert all(int(one[1]) > 0 and int(one[3]) > 0 for one in found)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_offloaded_loops_leave_the_same_bytes(compiler: str, tmp_path: Path) -> None:
+    """On the host, without and with OpenMP; by clang's second host device also with arrays that are really mapped."""
+    before = "const double shift = 0.5;\nstatic void push(P &p, double by) { p.x += by * p.y + shift; }"
+    body = (
+        f"{FAR} {ON} for (auto &p : a) {{ p.x += dt * p.y; if (p.tag == 3) continue; push(p, dt); }}\n"
+        f"{FAR} {ON} for (auto &p : b) {{ double sum = 0; {ON} [[clang::soa_conversion_hoist(1)]]\n"
+        "for (const auto &q : a) { if (q.x > 90) break; sum += p.far(q); } p.rho = sum; }\n"
+        f"{FAR} {ON} for (auto *p : s) for (auto &one : p->v) one -= p->x;"
+    )
+    source = program(body, before)
+    new, members = with_views(source, tmp_path)
+    assert len(members) == 4
+    assert new.count("#pragma omp target teams distribute parallel for map(") == 3
+    plain = output(source, compiler, tmp_path)
+    for flags in ((), ("-fopenmp",), ("-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu")):
+        if not flags or _builds(compiler, flags, tmp_path):
+            assert output(new, compiler, tmp_path, *flags) == plain
+
+
+def _builds(compiler: str, flags: tuple[str, ...], folder: Path) -> bool:
+    """True where this compiler's OpenMP, or its device, is installed."""
+    source = folder / "with_openmp.cpp"
+    source.write_text("int main()\n{\n#pragma omp target\n    ;\n}\n")
+    command = [compiler, *flags, str(source), "-o", str(folder / "with_openmp")]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def test_members_may_have_any_name(tmp_path: Path) -> None:

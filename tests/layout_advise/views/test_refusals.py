@@ -11,6 +11,8 @@ from layout_advise.errors import SourceError
 from tests.support.viewed.programs import FLAGS, program, with_views
 
 ON = "[[clang::soa_conversion]] "
+FAR = "[[clang::soa_conversion_offload_compute]] "
+OVER_A = '[[clang::soa_conversion_target("a")]] '
 OVER_Q = '[[clang::soa_conversion_target("q")]] '
 OVER_S = '[[clang::soa_conversion_target("s")]] '
 REFUSED = {
@@ -18,6 +20,21 @@ REFUSED = {
     "before no loop": ("", f"{ON} dt = 1; {ON} for (auto &p : a) p.x = 1;"),
     "is a copy of an element": ("", f"{ON} for (auto p : a) p.x = 1;"),
     "unseen": ("void unseen(P &p);", f"{ON} for (auto &p : a) unseen(p);"),
+    "only a range-based loop can be offloaded": ("", f"{FAR}{OVER_A} for (int i = 0; i < 3; ++i) a[i].x = 1;"),
+    "is left early": ("", f"{FAR}{ON} for (auto &p : a) {{ if (p.x > 3) break; p.x = 1; }}"),
+    "z changes in the loop": ("", f"double z = 0; {FAR}{ON} for (auto &p : a) z += p.x; b[0].x = z;"),
+    "out is of outside the loop and no number": (
+        "", f"std::vector<double> out(999); {FAR}{ON} for (auto &p : a) p.x = out[3];",
+    ),
+    "some is of outside the function": (
+        "double some = 3; static double more() { return some; }", f"{FAR}{ON} for (auto &p : a) p.x = more();",
+    ),
+    "next leads to memory": ("", f"{FAR}{ON} for (auto &p : a) p.next = nullptr;"),
+    "compared by their addresses": (
+        "",
+        f"{FAR}{ON} for (auto &p : a) {{ {ON} [[clang::soa_conversion_hoist(1)]]\n"
+        "for (auto &q : b) p.x += &p == &q ? q.y : 0; }",
+    ),
     "known at run time": ("struct V { virtual void f(P &p) { p.x = 1; } };", f"V v; {ON} for (auto &p : a) v.f(p);"),
     "given to operator=": ("", f"{ON} for (auto &p : a) p = b[0];"),
     "used as a whole": ("", f"{ON} for (auto &p : a) {{ auto *q = &b[0]; q = &p; q->x = 1; }}"),
