@@ -33,7 +33,7 @@ from layout_advise.config import (
 )
 from layout_advise.errors import UsageError
 from layout_advise.progress import Progress
-from layout_advise.reports.words.first_screen import apply_command
+from layout_advise.reports.words.first_screen import apply_command, views_command
 from layout_advise.rundir import default_path
 from layout_advise.tracer.backends.registry import backend_names
 
@@ -223,4 +223,6 @@ def run(arguments: argparse.Namespace) -> int:
     for hotspot in report.hotspots:
         if offered := apply_command(hotspot, str(chosen.output)):
             print(f"to write {offered.layout} into the source: {offered.command}", file=sys.stderr)
+        if command := views_command(hotspot, str(chosen.output)):
+            print(f"to annotate its loops for a temporary layout: {command}", file=sys.stderr)
     return common.FAIL_ON_REACHED if common.advised(report, arguments.fail_on) else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from layout_advise.errors import SourceError
 from layout_advise.reports.model.candidate import CandidateReport
@@ -17,7 +18,8 @@ from layout_advise.reports.words.headline import candidate_of, cut_words, data_n
 MOST_NOTES = 3
 """Things to know on the first screen; the others are below it."""
 
-WRITTEN = (".c", ".cc", ".cpp", ".cxx", ".C", ".c++")
+IN_CXX = (".cc", ".cpp", ".cxx", ".C", ".c++")
+WRITTEN = (".c", *IN_CXX)
 """Ends of the files that ``apply`` writes."""
 
 
@@ -76,6 +78,19 @@ def apply_command(hotspot: HotspotReport, run: str = "RUN") -> ApplyCommand | No
     gain = f", {factor(candidate.speedup.median)}" if candidate.speedup is not None else ""
     layout = "it" if advised else f"{hotspot_words.layout_name(candidate)}{gain}"
     return ApplyCommand(shlex.join(("layout-advise", "apply", run, *named, "-o", patch, "--build", "make")), layout)
+
+
+def views_command(hotspot: HotspotReport, run: str = "RUN") -> str | None:
+    """The command that annotates the loops of a region of C++ for a temporary layout; None where none is advised."""
+    advised = candidate_of(hotspot, hotspot.verdict.candidate)
+    pays = advised is not None and hotspot.verdict.action == "change"
+    if not pays or not (hotspot.file or "").endswith(IN_CXX):
+        return None
+    if hotspot.verdict.use != "temporary" and not (advised is not None and advised.temporary):
+        return None
+    source = Path(hotspot.file or "")
+    output = f"{source.stem}_annotated{source.suffix}"
+    return shlex.join(("layout-advise", "views", "--from", run, str(source), "-o", output))
 
 
 def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[Mark]:
