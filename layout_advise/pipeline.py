@@ -11,6 +11,7 @@ import msgspec
 from layout_advise import __version__, machine
 from layout_advise.checks import check_command, check_room
 from layout_advise.choose.profile import profile, spool
+from layout_advise.compare.applied import applied_in
 from layout_advise.compare.confirm import confirmed
 from layout_advise.config import Settings
 from layout_advise.describe.checks import quality
@@ -66,7 +67,7 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
         progress.stage("report", "writing the report")
         report = assemble(settings, main, outcome, progress)
         if baseline is not None and settings.baseline is not None:
-            report = confirmed(report, baseline, settings.baseline)
+            report = confirmed(report, baseline, settings.baseline, applied_in(main, settings.baseline))
         report = without_source(report) if settings.no_source else report
         write(run, report)
         return report

@@ -11,7 +11,7 @@ from layout_advise.apply import trees
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.rewrite.rewrite import rewrite
 from layout_advise.apply.rewrite.syntax import TranslationUnit
-from layout_advise.apply.rewrite.target import definition, target
+from layout_advise.apply.rewrite.target import Target, definition, target
 from layout_advise.apply.sources import SourceFile
 from layout_advise.apply.timed import Achieved, timed
 from layout_advise.apply.trees import SourceTree
@@ -35,13 +35,14 @@ class ApplyRequest:
 @dataclass(frozen=True, slots=True)
 class Applied:
     """The outcome: a patch and the files that it changes (paths in the tree). ``ran``: built and run, with the same
-    output."""
+    output. ``references``: for each record that is split the names of what stands for pointers to it."""
 
     patch: str
     changed: tuple[Path, ...]
     texts: dict[Path, str]
     ran: bool
     achieved: Achieved | None
+    references: tuple[tuple[str, ...], ...] = ()
 
 
 class RefusedSourceError(SourceError):
@@ -58,13 +59,16 @@ def apply(request: ApplyRequest, work: Path) -> Applied:
     Raises SourceError where something cannot be rewritten or does not build, or where a run differs."""
     new = trees.copied(request.tree, work / "new")
     changed: set[Path] = set()
+    references = []
     for record in request.layout.records:
-        changed |= _rewritten(request, record, new)
+        paths, layout = _rewritten(request, record, new)
+        changed |= paths
+        references += [(layout.ref, f"{layout.prefix}_ptr")] if layout.splits else []
     if not changed:
         raise SourceError("nothing to change", "the source has this layout already", "")
     patch = trees.patch(request.tree, new, sorted(changed))
     texts = {path: (new.root / path).read_bytes().decode("latin-1") for path in sorted(changed)}
-    applied = Applied(patch, tuple(sorted(changed)), texts, False, None)
+    applied = Applied(patch, tuple(sorted(changed)), texts, False, None, tuple(references))
     if not request.tree.build:
         return applied
     old = trees.copied(request.tree, work / "old")
@@ -83,8 +87,8 @@ def _moved(one: SourceFile, tree: SourceTree, new: SourceTree) -> SourceFile:
     return SourceFile(Path(str(one.path).replace(old, to, 1)), flags, Path(str(one.folder).replace(old, to, 1)))
 
 
-def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> set[Path]:
-    """Rewrites the units in the copy for one record; returns the paths of what changed."""
+def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> tuple[set[Path], Target]:
+    """Rewrites the units in the copy for one record; returns the paths of what changed, and what was written."""
     moved = [_moved(one, request.tree, new) for one in request.sources]
     units = [parse(one.path, one.flags, one.folder) for one in moved]
     found = definition(units, record.type)
@@ -105,7 +109,7 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
         path.write_bytes(text.encode("latin-1"))
     for one in moved:
         parse(one.path, one.flags, one.folder)
-    return {path.relative_to(new.root) for path in done.texts}
+    return {path.relative_to(new.root) for path in done.texts}, layout
 
 
 def _texts(units: Sequence[TranslationUnit]) -> list[str]:

@@ -23,6 +23,7 @@ from layout_advise.apply.policy import APPLY
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.sources import SUFFIXES, SourceFile, from_command, from_compile_commands, from_debug_information
 from layout_advise.commands import common
+from layout_advise.compare.applied import AppliedLayout, note
 from layout_advise.errors import SourceError, UsageError
 from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.wanted import wanted
@@ -72,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.write(applied.patch.encode("latin-1"))
     if arguments.write:
         stage.written(applied, tree.root)
+    note(Path(arguments.run), AppliedLayout(layout.candidate.id, applied.references))
     print("\n".join(words.lines(layout, applied, patch)), file=sys.stdout if patch is not None else sys.stderr)
     return 0
 

@@ -18,19 +18,25 @@ from layout_advise.reports.words import hotspot_words, layout_words
 from layout_advise.reports.words.quantities import listing
 
 
-def confirmed(report: Report, baseline: Report, run: Path) -> Report:
-    """``report`` with what it is against ``baseline``, which lies in ``run``. A region about which its own run tells nothing
+def confirmed(report: Report, baseline: Report, run: Path, applied: str | None = None) -> Report:
+    """``report`` with what it is against ``baseline``, which lies in ``run``. ``applied`` is the layout of that run that
+    ``apply`` wrote into the program. A region about which its own run tells nothing
     is kept where it has a layout of that run and is as fast as the best one there. ``over_regions`` stays as it is."""
     note = other_work(baseline, report)
     pairs = {id(new): old for old, new in matched_regions(baseline.hotspots, report.hotspots)}
-    hotspots = tuple(_confirmed(pairs[id(one)], one, run.name, note) if id(one) in pairs else one for one in report.hotspots)
+    hotspots = tuple(
+        _confirmed(pairs[id(one)], one, run.name, note, applied) if id(one) in pairs else one for one in report.hotspots
+    )
     return replace(report, hotspots=hotspots)
 
 
-def _confirmed(old: HotspotReport, new: HotspotReport, run: str, note: str) -> HotspotReport:
+def _confirmed(old: HotspotReport, new: HotspotReport, run: str, note: str, applied: str | None) -> HotspotReport:
     time = faster(old, new, note)
     best = _best(old)
     found = recognised(_tried(old, best), new.structures)
+    written = next((one for one in old.candidates if one.id == applied), None)
+    if written is not None:  # its groups lie in one block, which has no type
+        found = Recognised(written, ())
     left = _left(best, time)
     best_there = {_id(old.verdict.candidate), *map(_id, old.verdict.peers)}
     advised = found is not None and not found.rest and _id(found.candidate.id) in best_there

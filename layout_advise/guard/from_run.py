@@ -15,7 +15,7 @@ from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.words.headline import headline
 from layout_advise.reports.words.quantities import listing
 from layout_advise.tracer.program.binary import ElfBinary
-from layout_advise.tracer.program.records.find import NamedVariable, find_records, find_variables, has_types
+from layout_advise.tracer.program.records.find import NamedVariable, find_records, find_variables, has_types, references
 from layout_advise.tracer.program.records.members import RecordLayout
 from layout_advise.tracer.program.records.type_text import shape
 
@@ -44,9 +44,16 @@ def written(report: Report, binary: ElfBinary) -> Written:
     left_out = []
     for one in structures:
         record = _fitting(named.get(one.type or "", ()), one) or _holder(one, variables, binary)
+        if record is None and one.type is None:
+            for standing in references(binary.debug):
+                types[standing.name] = _guarded(standing)
+                left_out.append(
+                    f"{one.name}: where its members lie is in functions; `apply --guard` asserts it in the source"
+                )
+                record = standing
         variable = None if record else _array(one, variables)
         if record is not None:
-            types[record.name] = _guarded(record)
+            types.setdefault(record.name, _guarded(record))
         elif variable is not None:
             arrays[variable.name] = GuardedVariable(variable.name, variable.type, variable.function)
         else:

@@ -10,8 +10,10 @@ import msgspec
 import pytest
 
 from layout_advise.cli import main
+from layout_advise.compare.applied import applied_in
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Interval, PartReport
+from layout_advise.tracer.program.binary import ElfBinary
 from tests.support.sample_report import candidate, report
 
 SOURCE = """#include <stdio.h>
@@ -91,6 +93,17 @@ def test_a_patch_that_git_applies(project: Path, capfd: pytest.CaptureFixture[st
     git(project, "apply", "../app.patch")
     assert "(*particle_x(p, i)) += (*particle_v(p, i));" in (project / "app.c").read_text()
     assert git(project, "status", "--porcelain") == " M app.c\n"
+
+
+def test_the_run_knows_what_was_written_from_it(project: Path) -> None:
+    run = project.parent / "app.layout"
+    run.mkdir()
+    (project.parent / "report.json").rename(run / "report.json")
+    assert main(["apply", "../app.layout", "--build", BUILD, "-o", "../app.patch", "--rounds", "0"]) == 0
+    assert applied_in(ElfBinary.open_module(project / "app"), run) is None
+    git(project, "apply", "../app.patch")
+    subprocess.run(BUILD, shell=True, cwd=project, check=True)
+    assert applied_in(ElfBinary.open_module(project / "app"), run) == "c1"
 
 
 def test_the_patch_goes_to_standard_output(project: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def run_of(folder: Path, pays: bool = True, **changes: object) -> Path:
     verdict: Verdict = replace(hotspot.verdict, action="change" if pays else "keep", candidate="c1" if pays else None)
     structures = tuple(replace(one, type="P") for one in hotspot.structures)
     values: dict[str, object] = {"symbol": "_Z3runv", "name": "run", "file": "program.cpp", "line": 24, **changes}
-    region = replace(hotspot, structures=structures, candidates=(first, *hotspot.candidates[1:]), verdict=verdict, **values)  # type: ignore[arg-type]
+    region = replace(hotspot, structures=structures, candidates=(first, *hotspot.candidates[1:]), verdict=verdict, **values)
     return saved(folder / "app.layout", replace(content, hotspots=(region,)))
 
 

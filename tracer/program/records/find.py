@@ -17,6 +17,7 @@ from layout_advise.tracer.program.records.members import RECORDS, RecordLayout, 
 from layout_advise.tracer.program.records.mentions import units_naming
 from layout_advise.tracer.program.records.type_text import plain_name, type_text
 
+REFERENCE = ["base", "count", "at"]
 _SCOPES = ("DW_TAG_namespace", "DW_TAG_module", *RECORDS)
 _CODE = ("DW_TAG_subprogram", "DW_TAG_lexical_block")
 _VARIABLES = ("DW_TAG_variable", "DW_TAG_formal_parameter")
@@ -58,6 +59,21 @@ def find_records(debug: DebugInfo, names: Collection[str]) -> dict[str, tuple[Re
                     if (one := _layout(debug, lines, die, qualified)) is not None:
                         found[name][one] = None
     return {name: tuple(found[plain_name(name)]) for name in names}
+
+
+def references(debug: DebugInfo) -> tuple[RecordLayout, ...]:
+    """The records that stand for pointers to elements whose members lie in groups, as ``apply`` writes them in C:
+    ``NAME_ref`` of a base, a count and an index. Raises BinaryError where the debug information is damaged."""
+    found: dict[RecordLayout, None] = {}
+    lines = LineTable(debug)
+    with damage_named("the program", DEBUG_INFORMATION):
+        for scope, die in _entries(debug, False, {"count"}):
+            own = text(die) or ""
+            named = die.tag in RECORDS and own.endswith("_ref")
+            one = _layout(debug, lines, die, "::".join((*scope, own))) if named else None
+            if one is not None and [member.name for member in one.members] == REFERENCE:
+                found[one] = None
+    return tuple(found)
 
 
 def find_variables(debug: DebugInfo, names: Collection[str]) -> tuple[NamedVariable, ...]:
