@@ -20,6 +20,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.rewrite.rewrite import rewrite
 from layout_advise.apply.rewrite.syntax import Syntax, TranslationUnit
 from layout_advise.apply.rewrite.target import fields_of, target
-from layout_advise.apply.sources import from_debug_information
+from layout_advise.apply.sources import from_command
 from layout_advise.errors import LayoutAdviseError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,15 +80,30 @@ def field(name: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="apply-") as work:
         tree = _prepared(row, Path(work).resolve())
         old = trees.copied(tree, Path(work).resolve() / "old")
-        program = trees.built(old)
+        trees.built(_logged(old, Path(work)))
         arguments = shlex.split(row["run"].replace("$LIST", str(FIELD)))[1:]
         before, again = trees.run(old, arguments), trees.run(old, arguments)
         if differs := trees.difference(before, again):
             return {"program": name, "types": {}, "refused": f"its output differs from run to run: {differs}"}
-        sources = from_debug_information(program, old.root)
-        units = [parse(one.path, one.flags, one.folder) for one in sources if old.root in one.path.parents]
+        commands = [json.loads(line) for line in (Path(work) / "commands").read_text().splitlines()]
+        sources = {one.path: one for words in commands for one in from_command(words[1:], Path(words[0]))}
+        units = [parse(one.path, one.flags, one.folder) for one in sources.values() if old.root in one.path.parents]
         types = dict(_types(units, old, before, arguments))
     return {"program": name, "types": types}
+
+
+def _logged(tree: trees.SourceTree, work: Path) -> trees.SourceTree:
+    """The tree with a build that notes each of the compiler's commands, with its folder, in ``commands``."""
+    (work / "bin").mkdir()
+    for name in ("gcc", "g++"):
+        wrapper = work / "bin" / name
+        line = "json.dumps([os.getcwd(), *sys.argv[1:]]) + chr(10)"
+        noting = f"import json, os, sys; open({str(work / 'commands')!r}, 'a').write({line})"
+        wrapper.write_text(
+            f'#!/bin/sh\n{sys.executable} -c {shlex.quote(noting)} {name} "$@"\nexec {shutil.which(name)} "$@"\n'
+        )
+        wrapper.chmod(0o755)
+    return replace(tree, build=f"export PATH={work / 'bin'}:$PATH; {tree.build}")
 
 
 def _prepared(row: Mapping[str, Any], work: Path) -> trees.SourceTree:

@@ -123,7 +123,7 @@ def _device(console: PlainConsole, device: KernelDevice) -> None:
         console.print(escape(text + quantities.interval(size.speedup)), soft_wrap=True)
 
 
-def _plan(console: Console, plan: DevicePlan) -> None:
+def _plan(console: PlainConsole, plan: DevicePlan) -> None:
     console.print()
     console.print(escape(plan.text), style=STYLE["change"] if plan.changes else None, soft_wrap=True)
     console.print(escape(f"  order: {plan.order}"), soft_wrap=True)
