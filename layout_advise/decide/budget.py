@@ -59,8 +59,9 @@ def _caches(one: Measured, timings: Timings, around: Circumstances) -> list[Doub
         return []
     ends = [r for mode in get_args(Mode) if (r := timings.ratio(ORIGINAL, one.name, mode)) is not None]
     lo = min([counted.lo, *(r.lo for r in ends)])
-    hi = max([counted.hi, timings.greater(one.name), *(r.hi for r in ends)])
-    return [Doubt("caches", lo, hi, "with warm and with flushed caches")]
+    greater = timings.greater(one.name)
+    hi, middle = max([counted.hi, greater, *(r.hi for r in ends)]), max([counted.median, greater, *(r.median for r in ends)])
+    return [Doubt("caches", lo, hi, "with warm and with flushed caches", middle)]
 
 
 def _program(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
@@ -75,8 +76,8 @@ def _program(one: Measured, timings: Timings, around: Circumstances) -> list[Dou
     how = f"a call takes {nanoseconds(told)} in the program and {nanoseconds(here)} in the snapshot"
     if ratio > 1:
         hidden = 1 - 1 / ratio
-        return [Doubt("program", 1 / (hidden + (1 - hidden) / counted.lo), counted.hi * ratio, how)]
-    return [Doubt("program", counted.lo * ratio, counted.hi, how)]
+        return [Doubt("program", 1 / (hidden + (1 - hidden) / counted.lo), counted.hi * ratio, how, counted.median * ratio)]
+    return [Doubt("program", counted.lo * ratio, counted.hi, how, counted.median)]
 
 
 def _put_back(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
@@ -91,7 +92,8 @@ def _put_back(one: Measured, timings: Timings, around: Circumstances) -> list[Do
     if abs(math.log(factor)) < DECIDE.least_put_back:
         return []
     how = f"with the {nanoseconds(put[0])} in which what the program writes between the calls is put back, and without"
-    return [Doubt("put-back", counted.lo * min(1.0, factor), counted.hi * max(1.0, factor), how)]
+    most = max(1.0, factor)
+    return [Doubt("put-back", counted.lo * min(1.0, factor), counted.hi * most, how, counted.median * most)]
 
 
 def _place(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
@@ -160,7 +162,7 @@ def _indices(one: Measured, timings: Timings, around: Circumstances) -> list[Dou
     if one.counted is None or not one.translated or over is None or over.hi <= one.counted.hi:
         return []
     how = "against the unchanged layout whose pointers are made indices, and tested, in the same way"
-    return [Doubt("indices", one.counted.lo, over.hi, how)]
+    return [Doubt("indices", one.counted.lo, over.hi, how, over.median)]
 
 
 def nearest_mode(timings: Timings, in_situ_ns: float | None) -> Mode:

@@ -25,8 +25,8 @@ class LiveOnly:
     trials: Mapping[Variant, LiveTrial]
 
 
-SETTLED = ("caches", "program")
-"""Doubts about the snapshot that the running program itself settles."""
+SETTLED = ("caches", "program", "put-back")
+"""Doubts about the snapshot that the running program settles: it has its own caches, and writes between its own calls."""
 
 
 def unlike_program(results: Sequence[Measured]) -> bool:
@@ -55,7 +55,11 @@ def lived(one: Measured, trial: LiveTrial | None) -> Measured:
     if over is not None:
         part = over.median / one.speedup.median
         over = Ratio(own.median * part, own.lo * part, own.hi * part, own.restores)
-    doubts = tuple(Doubt(d.name, d.lo * scale, d.hi * scale, d.how) for d in one.doubts if d.name not in SETTLED)
+    doubts = tuple(
+        Doubt(d.name, d.lo * scale, d.hi * scale, d.how, d.middle * scale if d.middle is not None else None)
+        for d in one.doubts
+        if d.name not in SETTLED
+    )
     return replace(one, speedup=own, over_identity=over, doubts=doubts, live=how_live(trial))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
@@ -87,7 +87,7 @@ def _verdict(now: _Results, context: VerdictContext) -> Verdict:
 
 def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
     verdict = _verdict(now, context)
-    while verdict.reason == Reason.WITHIN_NOISE:
+    while verdict.reason == Reason.WITHIN_NOISE or noise_decides(now.results, verdict, context):
         more = yield from _more(now, context)
         if more is None:
             break
@@ -109,6 +109,12 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
     if second.action == "change":
         return (yield from _confirmed(now, context, second))[0]
     return replace(decision, verdict=second) if second.action == "keep" else decision
+
+
+def noise_decides(results: Sequence[Measured], verdict: Verdict, context: VerdictContext) -> bool:
+    """Tells whether an answer is open only as upper ends of doubts are of few processes: by the medians none gains."""
+    reach = reaching(results, context) if verdict.action == "undecided" and verdict.doubt is not None else []
+    return bool(reach) and all((top := one.likely_ceiling()) is not None and top < context.bound for one in reach)
 
 
 def _settled(now: _Results, verdict: Verdict, context: VerdictContext) -> Asking[tuple[_Results, Verdict]]:

@@ -32,6 +32,8 @@ class Doubt:
     lo: float
     hi: float
     how: str
+    middle: float | None = None
+    """The median of the measured ratio that ``hi`` is the upper end of: further processes narrow what lies between them."""
 
 
 PROMISES: tuple[Promise, ...] = ("plain", "restrict", "lanes", "simd")
@@ -149,6 +151,15 @@ class Measured:
             return None
         own = min((r.hi for r in (self.over_identity, self.net) if r is not None), default=self.speedup.hi)
         return max([own, *(d.hi * min(1.0, own / self.counted.hi) for d in self.doubts)])
+
+    def likely_ceiling(self) -> float | None:
+        """What :meth:`ceiling` comes to with ever more processes: medians in the place of upper ends, as far as noise keeps
+        these apart."""
+        if self.counted is None or self.speedup is None:
+            return None
+        own = min((r.median for r in (self.over_identity, self.net) if r is not None), default=self.speedup.median)
+        factor = min(1.0, own / self.counted.median)
+        return max([own, *((d.hi if d.middle is None else d.middle) * factor for d in self.doubts)])
 
 
 def is_wide(ratio: Ratio) -> bool:

@@ -14,8 +14,8 @@ from layout_advise.decide.decision import Decision, as_fast, measured
 from layout_advise.decide.gain_words import with_peers
 from layout_advise.decide.live import lived
 from layout_advise.decide.loop import loop_advice, with_loop
-from layout_advise.decide.single import decide_single
-from layout_advise.decide.verdict import LiveWish, VerdictContext
+from layout_advise.decide.single import decide_single, noise_decides
+from layout_advise.decide.verdict import LiveWish, VerdictContext, decide
 from layout_advise.describe.describe import ablation
 from layout_advise.measure.effort import plans_for
 from layout_advise.measure.live_outcome import LiveTrial
@@ -105,6 +105,25 @@ def test_a_loss_in_a_form_of_the_loop_that_is_slower_by_itself_may_be_the_forms(
         both = Timings(steady=[{ORIGINAL: [100.0], IDENTITY: [101.0], IDENTITY_UNROLLED: [100.0 * cost]} for _ in range(5)])
         assert upper(replace(STEADY, unrolled=True), both, candidate(0.5)) == [pytest.approx(most)]
         assert upper(STEADY, both, candidate(0.5)) == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("median", "hi", "placement", "more"),
+    [
+        (1.02, 1.08, 1.0, True),  # minisat: 0.88 to 1.08, for the costs of indices
+        (1.06, 1.08, 1.0, False),  # by the median it may gain, however many processes tell it
+        (1.02, 1.08, 1.2, False),  # the place of the code is not told by processes
+        (1.02, 1.04, 1.0, False),  # it is decided
+    ],
+)
+def test_more_is_measured_where_only_noise_leaves_a_doubt_open(
+    median: float, hi: float, placement: float, more: bool
+) -> None:
+    slow = Ratio(0.9, 0.88, 0.93, 9)
+    doubts = (Doubt("indices", 0.88, hi, "", median), Doubt("placement", 0.8, placement, ""))
+    one = Measured(C1, "verified", slow, slow, doubts=doubts)
+    context = VerdictContext("criu", "verified", rules_apply=True)
+    assert noise_decides([one], decide([one], context), context) == more
 
 
 def test_what_tests_and_indices_cost_is_the_upper_end_of_what_needs_them() -> None:
@@ -356,6 +375,7 @@ def test_where_snapshot_and_program_agree_it_is_tried_on_demand_only(monkeypatch
 def test_a_trial_keeps_the_relation_of_other_doubts_to_the_gain() -> None:
     one = Measured(C1, "verified", Ratio(2.0, 1.9, 2.1, 7), Ratio(1.8, 1.7, 1.9, 7))
     one = replace(one, doubts=(Doubt("placement", 1.8, 2.2, ""), Doubt("program", 0.5, 3.0, ""), Doubt("caches", 1, 3, "")))
+    one = replace(one, doubts=(*one.doubts, Doubt("put-back", 1.0, 2.5, "")))
     found = lived(one, LiveTrial(Ratio(1.5, 1.4, 1.6, 5)))
     (left,) = found.doubts
     assert left.name == "placement"
