@@ -28,6 +28,7 @@ from layout_advise.mockup.timing.variants import (
     IDENTITY_REINDEXED,
     SCALAR,
     Variant,
+    reindexed_for,
 )
 from layout_advise.observe.chosen_elements import choices_at, chooses
 from layout_advise.observe.gather import tables_of
@@ -74,16 +75,26 @@ def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate])
 
 def reached_alike(made: Mockups, source: Source, folder: Path) -> dict[Variant, Mockup]:
     """Where candidates make places of addresses one by one, the unchanged layout that does so too: what that costs by
-    itself, and a source with indices, or with types of its own, does not need. Structures that one reference reaches in turn
-    are not all in it."""
-    moved = {name: None for m in made.values() for name in sorted(m.translated)}
-    names: list[str] = []
+    itself, and a source with indices, or with types of its own, does not need. One build for all structures so reached, and
+    one for those of each candidate that reaches fewer, of which there are few."""
+    sets = list(dict.fromkeys(m.translated for m in made.values() if m.translated))
+    every = frozenset[str]().union(*sets)
+    found = {} if not every else _reached(every, IDENTITY_REINDEXED, source, folder)
+    for one in [one for one in sets if one != every][: BUILD.most_reindexed]:
+        found |= _reached(one, reindexed_for(one), source, folder)
+    return found
+
+
+def _reached(names: Collection[str], variant: Variant, source: Source, folder: Path) -> dict[Variant, Mockup]:
+    """The unchanged layout reached so. Structures that one reference reaches in turn are not all in it; of ``variant`` for
+    some structures only, all have to be."""
+    known: list[str] = []
     best: dict[Variant, Mockup] = {}
-    for name in moved:
-        found = make_all([reindexed(source.structures, [*names, name])], source, source.compiler, folder)
-        if found[IDENTITY_REINDEXED].path is not None:
-            names, best = [*names, name], found
-    return best
+    for name in sorted(names):
+        found = make_all([reindexed(source.structures, [*known, name], variant)], source, source.compiler, folder)
+        if found[variant].path is not None:
+            known, best = [*known, name], found
+    return best if variant == IDENTITY_REINDEXED or len(known) == len(names) else {}
 
 
 def with_places(built: Built, variants: Collection[Variant]) -> Built:

@@ -16,7 +16,14 @@ from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.mode import Mode
 from layout_advise.mockup.timing.ratios import identity_of, places_of
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_REINDEXED, IDENTITY_UNROLLED, ORIGINAL, SCALAR
+from layout_advise.mockup.timing.variants import (
+    IDENTITY,
+    IDENTITY_REINDEXED,
+    IDENTITY_UNROLLED,
+    ORIGINAL,
+    SCALAR,
+    reindexed_for,
+)
 from layout_advise.reports.words.quantities import nanoseconds
 
 
@@ -158,7 +165,8 @@ def _vectors(one: Measured, slowed: float) -> list[Doubt]:
 def _indices(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
     """Addresses that are tested, and pointers that are made indices: a source with indices, or whose types tell its memory
     apart, need not do so. What it would gain then is the gain over the unchanged layout that does as much."""
-    over = timings.ratio(IDENTITY_REINDEXED, one.name, around.mode)
+    alike = (reindexed_for(one.translated), IDENTITY_REINDEXED)  # in the same places, or in those of all candidates
+    over = next((r for v in alike if (r := timings.ratio(v, one.name, around.mode)) is not None), None)
     if one.counted is None or not one.translated or over is None or over.hi <= one.counted.hi:
         return []
     how = "against the unchanged layout whose pointers are made indices, and tested, in the same way"

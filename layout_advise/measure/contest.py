@@ -18,7 +18,6 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
     CONTROLS,
     IDENTITY,
-    IDENTITY_REINDEXED,
     IDENTITY_UNROLLED,
     PLACED,
     SCALAR,
@@ -63,7 +62,7 @@ def contest_of(
                 candidate.block is not None,
                 words(candidate),
                 unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel),
-                bool(item.translated),
+                item.translated,
             )
         )
     for candidate in candidates:
@@ -72,12 +71,12 @@ def contest_of(
             why = made[plain].reason if plain in made else None
             why = why or (found[plain].reason if plain in found else None)
             unmeasured.append(Measured(plain, "rejected", None, None, reason=why or "", words=words(candidate)))
-    alike = made.get(IDENTITY_REINDEXED)
+    alike = [made[v] for v in made if v.is_reindexed]
     return Contest(
         controls(made, found, bool(entrants), source.kernel),
         entrants,
         unmeasured,
-        reindexed=source.forbidden(alike.recipe.through) if alike is not None else (),
+        reindexed={m.recipe.variant: source.forbidden(m.recipe.through) for m in alike},
         calls_around=calls_around,
     )
 
@@ -89,7 +88,7 @@ def controls(made: Mockups, found: Findings, compared: bool, kernel: str) -> dic
     nearest = [v for form in (IDENTITY, IDENTITY_UNROLLED) for v in (form, *form.elsewhere)]
     plain, scalar = (made[v].path if v in made else None for v in (IDENTITY, SCALAR))
     alike = plain is not None and scalar is not None and same_program(plain, scalar, kernel)
-    for variant in CONTROLS:
+    for variant in (*CONTROLS, *(v for v in made if v.reached)):
         item, finding = made.get(variant), found.get(variant)
         if item is None or item.path is None or (variant == SCALAR and alike):
             continue

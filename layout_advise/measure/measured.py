@@ -58,8 +58,8 @@ class Measured:
     """At how many places in memory its code was timed."""
     form: Variant | None = None
     """The build of the unchanged layout that ``over_identity`` compares with, its fastest one; None: as the original."""
-    translated: bool = False
-    """Whether it makes places of addresses one by one (:class:`~layout_advise.measure.setup.Entrant`)."""
+    translated: frozenset[str] = frozenset()
+    """For which structures it makes places of addresses one by one (:class:`~layout_advise.measure.setup.Entrant`)."""
     words: str = ""
     """The layout as the ranking calls it: ``AoSoA×4, compact``."""
     vectorised: bool = False

@@ -11,7 +11,7 @@ from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.measure import measure
 from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_REINDEXED, PLACED, Variant
+from layout_advise.mockup.timing.variants import IDENTITY, PLACED, Variant
 from layout_advise.reports.model.candidate import Evidence
 from layout_advise.tracer.process.stopped_program import Range
 
@@ -30,8 +30,8 @@ class Entrant:
     blocked: bool = False
     words: str = ""
     vectorised: bool = False
-    translated: bool = False
-    """Whether it makes places of addresses one by one, where a source in its layout need not."""
+    translated: frozenset[str] = frozenset()
+    """The structures for which it makes places of addresses one by one, where a source in its layout need not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,15 @@ class Contest:
     entrants: Sequence[Entrant]
     unmeasured: Sequence[Measured] = ()
     places: Mapping[Variant, Path] = field(default_factory=dict)
-    reindexed: tuple[Range, ...] = ()
-    """Memory that the original writes, and the unchanged layout does not where it is reached as other layouts are."""
+    reindexed: Mapping[Variant, tuple[Range, ...]] = field(default_factory=dict)
+    """Memory that the original writes, and the unchanged layouts do not that are reached as other layouts are."""
     calls_around: int | None = None
     """Of a layout that exists only during a call: around how many calls, timed together, it is converted to; None for a
     permanent one."""
 
     def timed(self) -> list[Timed]:
         """The variants that are timed at first."""
-        found = [Timed(v, path, self.reindexed if v == IDENTITY_REINDEXED else ()) for v, path in self.controls.items()]
+        found = [Timed(v, path, self.reindexed.get(v, ())) for v, path in self.controls.items()]
         for e in self.entrants:
             found.append(Timed(e.variant, e.mockup, e.unwritten, e.blocked))
             found += [Timed(v, self.places[v], e.unwritten) for v in e.variant.elsewhere if v in self.places]
@@ -73,9 +73,11 @@ class Contest:
             return None
         if PLACED in self.controls:  # its place is what it is for
             built = {**built, PLACED: self.controls[PLACED]}
-        unwritten = {variant.layout: entrant.unwritten, IDENTITY_REINDEXED: self.reindexed}
+        own = entrant.unwritten
         return [
-            Timed(v, path, unwritten.get(v, unwritten.get(v.layout, ())), v == variant and entrant.blocked)
+            Timed(
+                v, path, own if v.layout == variant.layout else self.reindexed.get(v, ()), v == variant and entrant.blocked
+            )
             for v, path in built.items()
         ]
 

@@ -116,10 +116,10 @@ class Code:
         return [self.elements.body, *(lifted.body for lifted, _ in self.gathered.values())]
 
 
-def reindexed(structures: Sequence[Structure], names: Collection[str]) -> Recipe:
+def reindexed(structures: Sequence[Structure], names: Collection[str], variant: Variant = IDENTITY_REINDEXED) -> Recipe:
     """The unchanged layout of the structures ``names``, reached as another one is reached."""
     layouts = tuple(unchanged(s) for s in structures if s.id in names)
-    return Recipe(IDENTITY_REINDEXED, through=Candidate("identity", layouts, (), ()))
+    return Recipe(variant, through=Candidate("identity", layouts, (), ()))
 
 
 def _independent(items: Sequence[object]) -> bool:

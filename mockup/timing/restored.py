@@ -11,7 +11,7 @@ from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import undisturbed
 from layout_advise.mockup.timing.timings import ProcessTimes, Timings
-from layout_advise.mockup.timing.variants import CONTROLS, IDENTITY_REINDEXED, ORIGINAL, PLACEMENTS, SHADOW, Variant
+from layout_advise.mockup.timing.variants import CONTROLS, ORIGINAL, PLACEMENTS, SHADOW, Variant
 from layout_advise.tracer.process.stopped_program import MODES, Calm, Mode, Range, Sample, StoppedProgram
 
 
@@ -64,7 +64,7 @@ class Restore:
                 continue
             number = self._numbers[variant.name] = program.load(variant.shared_object)
             # verified to write what the original writes, where it does
-            old = variant.name in CONTROLS and variant.name != IDENTITY_REINDEXED
+            old = variant.name in CONTROLS and not variant.name.is_reindexed
             program.prepare(number, without(written, variant.unwritten), touched, like_original=old)
             self._notes.put_back(variant.name, program.put_back(number))
 

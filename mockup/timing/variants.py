@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,24 +22,32 @@ come in another order where there is one (``docs/decisions/0051``)."""
 class Variant:
     """One build of the hotspot, used as a key. ``layout`` is ``original`` (the program's machine code), ``identity`` (the
     mock-up of the unchanged layout) or a candidate's id; ``placement`` 0 is the build's own place, others are numbered from
-    1; ``converted``: timed with the conversion to its layout and back around every call."""
+    1; ``converted``: timed with the conversion to its layout and back around every call; ``reached``: of an unchanged layout
+    the structures (ids) that are reached as other layouts are, where not all are that any candidate reaches so."""
 
     layout: str
     promise: Promise = "plain"
     form: Form = ""
     placement: int = 0
     converted: bool = False
+    reached: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         promise = "" if self.promise == "plain" else f"-{self.promise}"
         form = f"-{self.form}" if self.form else ""
         place = f"@{self.placement}" if self.placement else ""
-        return f"{self.layout}{promise}{form}{place}{'+conversion' if self.converted else ''}"
+        reached = f"-{'-'.join(self.reached)}" if self.reached else ""
+        return f"{self.layout}{promise}{form}{reached}{place}{'+conversion' if self.converted else ''}"
 
     @property
     def is_candidate(self) -> bool:
         """Whether it has another layout than the program."""
         return self.layout not in (ORIGINAL.layout, IDENTITY.layout)
+
+    @property
+    def is_reindexed(self) -> bool:
+        """Whether it is the unchanged layout reached as other layouts are, of all structures or some."""
+        return self.form == "reindexed"
 
     @property
     def is_contender(self) -> bool:
@@ -91,6 +100,13 @@ PLACED = Variant("identity", form="placed")
 IDENTITY_REINDEXED = Variant("identity", form="reindexed")
 """The unchanged layout in a buffer of its own, reached as other layouts are: where these test addresses, and make indices of
 pointers, so does it (``docs/decisions/0067``)."""
+
+
+def reindexed_for(structures: Collection[str]) -> Variant:
+    """The unchanged layout of which just these structures are reached as other layouts are."""
+    return replace(IDENTITY_REINDEXED, reached=tuple(sorted(structures)))
+
+
 REPLAY = Variant("identity", form="replay")
 """The loads and stores of the hotspot in its own layout, without the computation."""
 

@@ -34,6 +34,7 @@ from layout_advise.mockup.timing.variants import (
     ORIGINAL,
     SCALAR,
     Variant,
+    reindexed_for,
 )
 from layout_advise.reports.model.hotspot import Verdict
 from tests.support.decisions import answered, timed_once
@@ -107,6 +108,17 @@ def test_a_loss_in_a_form_of_the_loop_that_is_slower_by_itself_may_be_the_forms(
         assert upper(STEADY, both, candidate(0.5)) == [0.5]
 
 
+def test_what_makes_fewer_indices_is_held_against_what_makes_as_few() -> None:
+    """minisat: the unchanged layout with 18 tests stood against a candidate with 5."""
+    both, one = frozenset({"s1", "s2"}), frozenset({"s2"})
+    row = {ORIGINAL: [40.0], IDENTITY_REINDEXED: [100.0], reindexed_for(one): [50.0], C1: [80.0], C2: [80.0]}
+    known = Timings(steady=[row for _ in range(5)])
+    few, many = replace(candidate(0.5), translated=one), replace(candidate(0.5), name=C2, translated=both)
+    assert upper(STEADY, known, few, many) == [pytest.approx(0.625), pytest.approx(1.25)]
+    assert str(reindexed_for(both)) == "identity-reindexed-s1-s2"
+    assert not reindexed_for(one).is_candidate
+
+
 @pytest.mark.parametrize(
     ("median", "hi", "placement", "more"),
     [
@@ -129,7 +141,7 @@ def test_more_is_measured_where_only_noise_leaves_a_doubt_open(
 def test_what_tests_and_indices_cost_is_the_upper_end_of_what_needs_them() -> None:
     """0.5 of the original, whose layout at 0.4 is as fast with the same tests: a source without these gains up to 1.25."""
     reached = Timings(steady=[{ORIGINAL: [40.0], IDENTITY_REINDEXED: [100.0], C1: [80.0]} for _ in range(5)])
-    plain, tested = candidate(0.5), replace(candidate(0.5), translated=True)
+    plain, tested = candidate(0.5), replace(candidate(0.5), translated=frozenset({"s1"}))
     (found,) = with_doubts([tested], reached, STEADY)
     (doubt,) = found.doubts
     assert doubt.name == "indices"
