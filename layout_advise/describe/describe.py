@@ -159,8 +159,15 @@ def measured(case: Case, seen: Observation, decided: Decided) -> HotspotReport:
         ended_ways=_ended(case, seen, verified.built.source.lifted),
         kept_calls=_kept(case, seen, verified.built.source.lifted),
         compiled=_compiled(case.profiled),
+        most_gain=_most_gain(decided),
         no_live=next((t.reason for t in decided.trials.values() if t.ratio is None), None),
     )
+
+
+def _most_gain(decided: Decided) -> float | None:
+    """The greatest gain that is not excluded; None where the verdict does not rest on what the candidates gain."""
+    ceilings = [top for one in decided.results if (top := one.ceiling()) is not None]
+    return max(ceilings, default=None) if decided.verdict.interval is not None else None
 
 
 def _ended(case: Case, seen: Observation, lifted: Lifted) -> tuple[EndedWay, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from layout_advise.farm.listing import Job
-from layout_advise.reasons import MEASURED
+from layout_advise.reasons import MEASURED, Reason
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.farm import FarmRow, Status
 from layout_advise.reports.model.hotspot import HotspotReport
@@ -71,7 +71,9 @@ def _share(report: Report) -> float:
     first = report.hotspots[0]
     if not _answered(first):
         return first.share
-    return sum(one.share if one.alone is None else one.alone for one in report.hotspots if _answered(one))
+    whole = first.verdict.reason == Reason.NO_PROGRAM_GAIN
+    told = [one for one in report.hotspots if (one.most_gain is not None if whole else _answered(one))]
+    return sum(one.share if one.alone is None else one.alone for one in told)
 
 
 def _answered(hotspot: HotspotReport) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import msgspec
 
@@ -35,6 +34,7 @@ from layout_advise.regions.one import RunContext, study_again, watch
 from layout_advise.regions.over_regions import over_regions, with_regions
 from layout_advise.regions.planned import MeasuredRegions, program_plan
 from layout_advise.regions.survey import Surveyed
+from layout_advise.regions.whole import alone, excluded, for_program, nested, with_shares
 from layout_advise.reports.model.contract import OverRegions, PassedOver
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.plan import ProgramPlan
@@ -110,18 +110,20 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     free = max(case.further_ids + case.settings.candidates for case in surveyed.cases)
     search = Search(start, until, list(surveyed.failed), {place_of(one) for one, _ in surveyed.failed}, free)
     looked = _studied(search, surveyed.cases)
-    kept, passed = _with_answers(search, looked)
-    if not any(one.answers for one in kept) and (found := search.first_answer(elsewhere(start, profiled))) is not None:
+    kept, passed = (looked, []) if excluded(start, looked) else _with_answers(search, looked)
+    known = any(one.answers for one in kept) or excluded(start, kept)
+    if not known and (found := search.first_answer(elsewhere(start, profiled))) is not None:
         kept.append(found)
     if not kept:
         raise search.failed[0][1]
     table, kept, plan = _over_regions(search, kept)
     told = max(kept, key=lambda one: (one.answers and one.studied.report.verdict.action == "change", *one.worth))
     others = [one for one in kept if one is not told]
-    told = _not_blind(search, told, [*others, *passed])
     rows = [*(failed_row(p, error) for p, error in search.failed), *(row_of(one) for one in passed)]
-    first, *rest = _with_shares(start, [told, *others])
-    return Told(first.case, first.studied, (*rows, *search.late, *surveyed.left_out), tuple(rest), table, plan)
+    rows += [*search.late, *surveyed.left_out]
+    first, *rest = with_shares(start, [told, *others])
+    first = for_program(start, _not_blind(search, first, [*others, *passed]), rest, rows)
+    return Told(first.case, first.studied, tuple(rows), tuple(rest), table, plan)
 
 
 def _studied(search: Search, cases: Sequence[Case]) -> list[Looked]:
@@ -145,23 +147,12 @@ def _with_answers(search: Search, looked: Sequence[Looked]) -> tuple[list[Looked
         if one.answers:
             continue
         rest = [other.case.profiled for other in kept if other is not one]
-        apart = (region for region in near(search.start, one) if not _nested(search.start, profiled_of(region), rest))
+        apart = (region for region in near(search.start, one) if not nested(profiled_of(region), rest, search.start.main))
         instead = search.first_answer(apart)
         if instead is not None:
             kept[number] = instead
             replaced.append(one)
     return kept, replaced
-
-
-def _nested(start: RunContext, region: Profiled, others: Sequence[Profiled]) -> bool:
-    """Whether so much of the region is in others that its gain could not be told beside theirs."""
-    return bool(others) and _alone(start, [*others, region])[-1] < (1.0 - CHOOSE.most_overlap) * region.share
-
-
-def _alone(start: RunContext, regions: Sequence[Profiled]) -> list[float]:
-    """The part of the samples of each region that no region before it has."""
-    held = [share_beside(regions[0], regions[1:number], start.main) for number in range(1, len(regions) + 1)]
-    return [regions[0].share, *(more - less for less, more in pairwise(held))]
 
 
 def _over_regions(
@@ -170,11 +161,11 @@ def _over_regions(
     """What the layouts that the regions have in common gain in all of them, the regions with it in their verdicts, and the
     plan."""
     start, regions = search.start, [one.case.profiled for one in looked]
-    alone = _alone(start, regions)
+    parts = alone(regions, start.main)
     shared = dict.fromkeys(c.id for one in looked for c in one.case.given)
-    table = over_regions([one.studied.report for one in looked], alone, tuple(shared))
+    table = over_regions([one.studied.report for one in looked], parts, tuple(shared))
     judged = [_with(one, with_regions(one.studied.report, table)) for one in looked]
-    seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(alone), log_order(start, regions))
+    seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(parts), log_order(start, regions))
     return table, judged, program_plan(seen, table, [region.name for region, _ in search.failed])
 
 
@@ -191,10 +182,3 @@ def _not_blind(search: Search, told: Looked, others: Sequence[Looked]) -> Looked
     beside = share_beside(told.case.profiled, regions, search.start.main)
     verdict = with_passed_over(report.verdict, told.case.profiled.name, report.share, rows, beside)
     return _with(told, msgspec.structs.replace(report, verdict=verdict))
-
-
-def _with_shares(start: RunContext, looked: Sequence[Looked]) -> list[Looked]:
-    """The regions as they are told, each with the part of the samples that none before it has."""
-    alone = _alone(start, [one.case.profiled for one in looked])
-    parts = zip(looked, alone, strict=True)
-    return [_with(one, msgspec.structs.replace(one.studied.report, alone=round(part, 4))) for one, part in parts]

@@ -33,6 +33,7 @@ from layout_advise.regions.looked import (
 )
 from layout_advise.regions.one import RunContext, study_again, watch
 from layout_advise.regions.survey import Surveyed, regions_beside, survey
+from layout_advise.regions.whole import apart, excluded, for_program, with_shares
 from layout_advise.road import study
 
 
@@ -84,7 +85,7 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
         if studied is None:
             return None
         looked.append(Looked(case, studied))
-        if looked[-1].answers:
+        if looked[-1].answers or excluded(start, apart(looked, start.main)):
             break
         start.progress.note(f"no answer from {case.profiled.name}: {looked[-1].reason}")
         waiting = chain(near(start, looked[-1]), waiting)
@@ -107,4 +108,11 @@ def _outcome(start: RunContext, looked: Sequence[Looked], failed: Sequence[tuple
     blind = [row for row in rows if row.reason != Reason.NO_RULE_APPLIES]
     verdict = with_passed_over(report.verdict, told.case.profiled.name, report.share, blind, beside)
     studied = replace(told.studied, report=msgspec.structs.replace(report, verdict=verdict))
-    return Told(told.case, studied, tuple(rows))
+    told = replace(told, studied=studied)
+    measured = [one for one in apart([told, *passed], start.main) if one is not told]
+    whole = for_program(start, told, measured, rows)
+    if whole.reason != Reason.NO_PROGRAM_GAIN:
+        return Told(told.case, told.studied, tuple(rows))
+    told, *measured = with_shares(start, [whole, *measured])
+    names = {one.case.profiled.name for one in measured}
+    return Told(told.case, told.studied, tuple(row for row in rows if row.name not in names), tuple(measured))

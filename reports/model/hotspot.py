@@ -92,7 +92,8 @@ class Verdict(msgspec.Struct, frozen=True):
     loop: LoopAdvice | None = None
     """What the loop gains with the layout unchanged, where that is worth advising by itself."""
     program: Interval | None = None
-    """The speedup of the whole program, where the layout was measured in several regions."""
+    """The speedup of the whole program, where the layout was measured in several regions; of a ``keep`` by what the program
+    could gain, 1 up to the greatest one that is not excluded."""
 
 
 class NotLifted(msgspec.Struct, frozen=True):
@@ -267,6 +268,9 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """Why a layout that was to be tried in the running program was not."""
     source: tuple[AnnotatedLine, ...] = ()
     """The lines that make accesses or take time; empty with ``--no-source``."""
+    most_gain: float | None = None
+    """The greatest speedup of the region that its measured layouts do not exclude, with every doubt; None where no layout
+    was measured, or the times say nothing of the program's calls."""
     baseline: BaselineReport | None = None
     """None without ``--baseline``, and where that run does not have the region."""
 

@@ -106,6 +106,8 @@ def _keep(hotspot: HotspotReport) -> str:
         return f"Keep it: {said}"
     if verdict.reason == "no-rule-applies":
         return f"Keep the layout: no layout rule applies to what {_of(hotspot)} touches."
+    if verdict.reason == "no-program-gain" and verdict.program is not None:
+        return f"Keep the layouts: by those measured the program runs at most {factor(verdict.program.hi)} as fast."
     best = candidate_of(hotspot, verdict.about)
     if best is None or verdict.interval is None:
         return ""

@@ -108,12 +108,19 @@ def test_advice_about_the_loop_comes_first() -> None:
         assert headline(told(verdict).hotspots[0]).startswith(f"{words} declare its pointers `restrict`, 1.90× faster")
 
 
+def test_what_the_program_can_gain_at_most_is_said_of_it() -> None:
+    verdict = Verdict("keep", None, None, "no-program-gain", "Keep it: so.", program=Interval(1.0, 1.0, 1.04))
+    words = headline(told(verdict).hotspots[0])
+    assert words == "Keep the layouts: by those measured the program runs at most 1.04× as fast."
+
+
 def test_every_reason_and_check_has_words() -> None:
     """Reasons of an answer have a sentence of their own."""
     own = {Reason.MEASURED_GAIN, Reason.NO_GAIN, Reason.NO_RULE_APPLIES, Reason.UNDECIDED_YET}
     own |= {Reason.WITHIN_NOISE, Reason.MOCKUP_FORM, Reason.COMPILER_DEPENDENT}  # by the widest doubt
     own |= {Reason.PLACEMENT_DEPENDENT, Reason.SCALAR_MOCKUPS}
     own |= {Reason.ADVISED_LAYOUT}  # by the run before
+    own |= {Reason.NO_PROGRAM_GAIN}  # by all regions
     assert {str(reason) for reason in Reason} - set(REASONS) == {str(reason) for reason in own}
     for reason in REASONS:
         words = headline(told(Verdict("undecided", None, None, reason, "Undecided: long.")).hotspots[0])

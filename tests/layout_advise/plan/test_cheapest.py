@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from layout_advise.plan.cheapest import LayoutCosts, cheapest, cost_of_way, second_cheapest
 from layout_advise.plan.region_order import RegionEntry, RegionLoop, RegionStep, entries, leaves, said, unrolled
-from tests.support.unrolled_places import unrolled_places
+from tests.layout_advise.plan.unrolled_places import unrolled_places
 
 REGIONS, LAYOUTS = 3, 3
 STEPS: st.SearchStrategy[RegionStep] = st.recursive(

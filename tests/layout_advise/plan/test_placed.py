@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from layout_advise.plan.placed import Copies, MovedStructure, PlacedCosts, PlacedRegion, Use, held
 from layout_advise.plan.region_order import RegionEntry, RegionLoop, RegionStep, leaves
-from tests.support.unrolled_places import unrolled_places
+from tests.layout_advise.plan.unrolled_places import unrolled_places
 
 HOST, CPU, GPU = range(3)
 COUNT = 3

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from layout_advise.choose.profile import Profiled
@@ -21,6 +22,7 @@ from layout_advise.regions import beside as side_by_side
 from layout_advise.regions import looked as places
 from layout_advise.regions import several as regions
 from layout_advise.regions import survey as looking
+from layout_advise.regions import whole
 from layout_advise.regions.logged_order import LoggedOrder
 from layout_advise.regions.looked import Told, with_passed_over
 from layout_advise.regions.one import RunContext
@@ -47,6 +49,7 @@ class Road:
                         for name in outcomes}  # fmt: skip
         self.near: dict[str, list[str]] = {}
         self.instead: dict[str, str] = {}
+        self.most_gain: dict[str, float] = {}
         monkeypatch.setattr(places, "key_of", lambda one: (one.name, 0))
         monkeypatch.setattr(places, "others", lambda one, main: iter(self.regions.values()))
         monkeypatch.setattr(places, "callers", lambda one, main: iter(self.regions[n] for n in self.near.get(one.name, [])))
@@ -56,6 +59,7 @@ class Road:
             monkeypatch.setattr(module, "watch", self.watch)
             monkeypatch.setattr(module, "study", lambda case: None)
             monkeypatch.setattr(module, "study_again", self.study_again)
+        for module in (regions, side_by_side, whole):
             monkeypatch.setattr(module, "share_beside", lambda told, passed, main: 0.3 * len(passed))
 
     def watch(self, start: RunContext, one: Profiled) -> Any:
@@ -68,7 +72,7 @@ class Road:
     def study_again(self, case: Any, studied: None) -> tuple[Any, Studied]:
         verdict = self.outcomes[case.profiled.name]
         assert isinstance(verdict, Verdict)
-        hotspot = report(verdict).hotspots[0]
+        hotspot = msgspec.structs.replace(report(verdict).hotspots[0], most_gain=self.most_gain.get(case.profiled.name))
         return case, Studied(hotspot, Conditions(None, None, 0.0, None, False, None, 0, None))
 
     def run(self, **settings: Any) -> Told | None:
@@ -218,6 +222,67 @@ def test_where_none_of_several_gives_an_answer_the_next_hottest_is_looked_at(mon
     assert road.looked == ["c"]
     assert outcome.case.profiled.name == "c"
     assert outcome.studied.report.verdict.reason == Reason.PASSED_OVER  # most of the time is in the other two
+
+
+def test_regions_that_are_open_by_themselves_may_exclude_a_gain_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """minisat: 0.88 to 1.08 in one region, at most 1.04 in another, and nothing was said of the program."""
+    road = Road(monkeypatch, {"a": undecided(Reason.MOCKUP_FORM), "b": undecided(Reason.WITHIN_NOISE), "c": KEEP, "d": KEEP})
+    road.most_gain = {"a": 1.08, "b": 1.04}
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
+    outcome = road.run()
+    assert outcome is not None
+    assert road.looked == []  # nothing else is looked for
+    verdict = outcome.studied.report.verdict
+    assert (verdict.action, verdict.reason) == ("keep", Reason.NO_PROGRAM_GAIN)
+    assert "step (30% of the samples) 1.08 times, step (30% of the samples) 1.04 times as fast at most" in verdict.text
+    assert "the program at most 1.04 times. Nothing is known of the other 40% of the samples." in verdict.text
+    assert verdict.text.endswith("Of a alone: so it is.")
+    assert outcome.beside[0].studied.report.verdict.action == "undecided"  # by itself
+
+
+def test_what_was_not_measured_excludes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {"a": undecided(Reason.MOCKUP_FORM), "b": undecided(Reason.NOT_LIFTED)})
+    road.most_gain = {"a": 1.08}
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
+    outcome = road.run()
+    assert outcome is not None
+    assert outcome.studied.report.verdict.action == "undecided"
+
+
+def test_one_region_after_the_other_is_looked_at_until_the_program_cannot_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    road = Road(monkeypatch, {name: undecided(Reason.MOCKUP_FORM) for name in "abc"})
+    road.most_gain = {"a": 1.1, "b": 1.01, "c": 1.01}
+    outcome = road.run()
+    assert outcome is not None
+    assert road.looked == ["a", "b"]
+    assert outcome.studied.report.verdict.reason == Reason.NO_PROGRAM_GAIN
+    assert [one.studied.report.alone for one in outcome.beside] == [0.3]
+    assert outcome.passed_over == ()
+    assert road.run(hotspot="a") is not None
+    named = Road(monkeypatch, {"a": undecided(Reason.MOCKUP_FORM)})
+    named.most_gain = {"a": 1.01}
+    told = named.run(hotspot="a")  # the user asks for it alone
+    assert told is not None
+    assert told.studied.report.verdict.action == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("parts", "excludes"),
+    [
+        ([(0.6, 1.08)], True),  # 1 / (1 - 0.6 * (1 - 1 / 1.08)) = 1.047
+        ([(0.7, 1.08)], False),
+        ([(0.3, 1.2)], False),  # 1.053
+        ([(0.49, 1.0)], False),  # most of the program is not measured
+        ([(0.5, 0.4)], True),
+        ([(0.5, 0.4), (0.3, 1.3)], False),  # what loses in one region makes up for nothing in another
+        ([(0.5, 1.05), (0.3, 1.05)], True),
+    ],
+)
+def test_the_programs_greatest_gain(parts: list[tuple[float, float]], excludes: bool) -> None:
+    known = whole.Reach(tuple(whole.RegionReach("x", share, gain) for share, gain in parts), 1.05)
+    assert known.excludes == excludes
+    assert not whole.Reach(known.parts, 1.05, changes=True).excludes
+    assert whole.Reach(known.parts, 1.10).program == known.program
 
 
 def test_a_change_of_one_of_several_is_told_before_a_keep(monkeypatch: pytest.MonkeyPatch) -> None:
