@@ -81,6 +81,7 @@ class ChoosePolicy:
     least_elsewhere: float = limit(0.5, "s", "So much CPU time with few samples was spent in other processes.", 49)
     most_runs: int = limit(10, "runs", "So often a program that ends early is sampled again ...", 49)
     runs_seconds: float = limit(1.0, "s", "... and for so long.", 49)
+    most_runs_seconds: float = limit(5.0, "s", "With still too few samples it goes on for so long.", 49)
     in_situ_seconds: float = limit(3.0, "s", "So long further processes are timed in the program.")
     second_look_seconds: float = limit(12.0, "s", "So long where the first times did not agree with the snapshot.")
     most_rounds: int = limit(8, "count", "So often a region is taken up again for ways that further calls took.", 59)

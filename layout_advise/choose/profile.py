@@ -220,7 +220,10 @@ def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
     of perf, where it works and there are still too few: the kernel's tick limits the timer to some 250 samples a second. The
     program's output was shown already."""
     runs, begun = [run], time.monotonic()
-    while len(runs) <= CHOOSE.most_runs and time.monotonic() - begun < CHOOSE.runs_seconds:
+    while time.monotonic() - begun < CHOOSE.most_runs_seconds:
+        enough = sum(len(one.samples) for one in runs) >= CHOOSE.fewest_samples
+        if enough and (len(runs) > CHOOSE.most_runs or time.monotonic() - begun > CHOOSE.runs_seconds):
+            break
         more = sample(settings.command, stdin_path=stdin, timeout=settings.timeout, interval=INTERVAL, discard=True)
         if _code(more) != _code(run) or more.error:
             break

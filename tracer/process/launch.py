@@ -25,6 +25,9 @@ def _launcher() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="launcher")
 
 
+os.register_at_fork(after_in_child=_launcher.cache_clear)  # a fork of this process has none of its threads
+
+
 @cache
 def fixed_addresses() -> tuple[str, ...]:
     """The prefix of a command that switches address randomisation off; empty where that is not permitted."""

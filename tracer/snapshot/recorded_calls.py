@@ -29,6 +29,8 @@ UPPER_HALVES = STACK_ARGUMENTS + STACK_BYTES
 """Where the upper halves of ymm0 to ymm7 stand in a recorded call."""
 RECORDED = UPPER_HALVES + 8 * 16
 """Bytes of a recorded call: 16 general registers, xmm0 to xmm7, 64 words of the stack, the upper halves of ymm0 to ymm7."""
+AGENT_MEMORY = range(0x5A0000000000, 0x5B0000000000)
+"""Addresses at which the agent has memory of its own (``tracer/agent/sys.h``)."""
 RETURNED = 48
 """Bytes of what one call returned: rax, rdx, xmm0, xmm1."""
 
@@ -93,9 +95,9 @@ class Calls:
 
     def starts_like(self, registers: Registers, used: Sequence[int]) -> bool:
         """Returns whether the first call is the one that a stopped program is at, as far as the general registers ``used``
-        go."""
-        own = self.gpr(0)
-        return all(own[n] == registers.gpr[n] for n in used)
+        go. What lies in the agent's own memory is no argument: an allocation that it watched left it there."""
+        own, now = self.gpr(0), registers.gpr
+        return all(own[n] == now[n] or (own[n] in AGENT_MEMORY and now[n] in AGENT_MEMORY) for n in used)
 
 
 def record_calls(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -33,7 +35,7 @@ from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
-from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, UPPER_HALVES, Calls, record_calls
+from layout_advise.tracer.snapshot.recorded_calls import AGENT_MEMORY, RECORDED, RSP, UPPER_HALVES, Calls, record_calls
 from layout_advise.tracer.trace.trace import Mapping
 from layout_advise.verify.compare import differing, left_behind
 from tests.support.command import advise
@@ -178,6 +180,25 @@ def test_the_recorded_arguments_are_the_program_s(calls: Calls, parked: AgentPro
     assert differing == [], [(n, hex(calls.gpr(0)[n]), hex(parked.registers().gpr[n])) for n in differing]
     assert not calls.part(FIRST + 1, 5).starts_like(parked.registers(), (7,))
     assert calls.part(FIRST + 70, 2).gpr(1) == calls.gpr(71)
+
+
+@pytest.mark.parametrize(
+    ("now", "like"),
+    [(0x5A0000E00000, True), (0x5A0011000008, True), (0x555555577730, False)],
+)
+def test_what_the_agent_left_in_a_register_is_no_argument(calls: Calls, parked: AgentProcess, now: int, like: bool) -> None:
+    """libsvm's kernel calls functions that may read r8, in which an allocation left an address of the agent's tables."""
+    at_entry = parked.registers()
+    first = bytearray(calls.part(FIRST, 1).data)
+    struct.pack_into("<Q", first, 8 * 8, 0x5A0011000000)
+    registers = replace(at_entry, gpr=(*at_entry.gpr[:8], now, *at_entry.gpr[9:]))
+    assert Calls(FIRST, bytes(first)).starts_like(registers, (4, 7, 8)) == like
+
+
+def test_the_agents_memory_is_where_the_agent_has_it() -> None:
+    text = (ABI_HEADER.parent / "sys.h").read_text()
+    ends = dict(re.findall(r"#define LA_APART(_END)? (0x[0-9a-f]+)ull", text))
+    assert range(int(ends[""], 16), int(ends["_END"], 16)) == AGENT_MEMORY
 
 
 def test_a_program_with_fewer_calls(program: Path) -> None:

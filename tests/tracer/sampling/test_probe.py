@@ -14,6 +14,7 @@ from layout_advise.tracer.process.patching import plan_patch
 from layout_advise.tracer.sampling.probe import probe, sample
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.park import park
+from tests.support.killable import in_child
 from tests.support.tracing.parked_programs import entry_of
 
 PROGRAM = r"""
@@ -120,6 +121,13 @@ def test_the_time_of_a_program_that_ends_before_anybody_waits_for_it(program: Pa
     monkeypatch.setattr(agent_run, "launch", launch_and_wait)
     seen = probe([str(program), "work"], entry_of(program, "work"))
     assert 0 < sum(t.between_ns + t.wall_ns for t in seen.times) < 1e9 * seen.seconds
+
+
+def test_a_fork_of_this_process_starts_programs_too(program: Path) -> None:
+    """Forks have none of its threads, and it was for the one that starts programs that they waited."""
+    command, entry = [str(program), "work"], entry_of(program, "work")
+    assert probe(command, entry).calls == 20
+    assert in_child(lambda: probe(command, entry).calls, 60) == 20
 
 
 def test_probe_of_late_calls_stops_the_program(program: Path) -> None:
