@@ -13,6 +13,7 @@ from layout_advise.mockup.timing.variants import Form, Variant
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.source import Source
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
+from layout_advise.tracer.snapshot.compare import subtract
 from layout_advise.verify.copies import in_copies
 from layout_advise.verify.forks import in_forks
 from layout_advise.verify.policy import VERIFY
@@ -103,9 +104,13 @@ def left_behind(program: StoppedProgram, ranges: Sequence[Range]) -> Mapping[Ran
 
 
 def differing(program: StoppedProgram, known: Mapping[Range, bytes]) -> int:
-    """In how many bytes the memory of ``program`` is not what is ``known`` of it."""
+    """In how many bytes the memory of ``program`` is not what is ``known`` of it: also in all that is not mapped there."""
+    there = [(m.start, m.end) for m in program.mappings()]
     total = 0
     for place, data in known.items():
-        now = np.frombuffer(program.read(place.start, len(data)), np.uint8)
-        total += int(np.count_nonzero(now != np.frombuffer(data, np.uint8)))
+        gone = subtract([(place.start, place.start + len(data))], there)
+        total += sum(high - low for low, high in gone)
+        for low, high in subtract([(place.start, place.start + len(data))], gone):
+            now = np.frombuffer(program.read(low, high - low), np.uint8)
+            total += int(np.count_nonzero(now != np.frombuffer(data[low - place.start : high - place.start], np.uint8)))
     return total

@@ -382,6 +382,18 @@ def test_what_the_program_writes_between_the_calls_is_found(program: Path, betwe
     assert found == (sum(a != b for old, new in changed for a, b in zip(old, new, strict=True)) if between else 0)
 
 
+def test_memory_that_the_program_gave_back_is_not_as_it_was(parked: AgentProcess) -> None:
+    """earcut frees blocks of hundreds of KiB between the calls, and what a batch left in them could not be read."""
+    place = particles(parked)
+    data = parked.read(place.start, place.end - place.start)
+    nowhere = Range(0x10000, 0x10000 + 4096)
+    assert differing(parked, {place: data}) == 0
+    assert differing(parked, {place: data, nowhere: bytes(4096)}) == 4096
+    starts = {m.start for m in parked.mappings()}
+    end = next(m.end for m in parked.mappings() if m.permissions.startswith("rw") and m.end not in starts)
+    assert differing(parked, {Range(end - 64, end + 64): parked.read(end - 64, 64) + bytes(64)}) == 64
+
+
 def test_quick_times_are_of_the_calls_asked_for(program: Path) -> None:
     found = probe(command(program), entry(program), first=FIRST, timed=SIZE, max_calls=FIRST + SIZE - 1, quick=True)
     assert (found.calls, len(found.quick_ns), found.stopped) == (FIRST + SIZE - 1, SIZE, True)
