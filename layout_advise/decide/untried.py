@@ -17,6 +17,9 @@ from layout_advise.observe.other_kinds import Others, blocks_of
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
 
+NO_OTHER = "the rules gave no other layout of it"
+"""Of a structure to which rules may apply, and did not."""
+
 
 def with_untried(verdict: Verdict, seen: Observation, tried: Collection[Candidate]) -> Verdict:
     """``verdict``, where it is a ``keep`` with a sentence on each part of what the call touches that was not tried.
@@ -32,7 +35,7 @@ def with_plain_reasons(verdict: Verdict, seen: Observation) -> Verdict:
     parts = accesses_of(seen)
     total = max(sum(parts.values()), 1)
     found = sorted((d.structure for d in seen.derived), key=lambda s: -parts[s.id])
-    told = [(s, why) for s in found if parts[s.id] > DECIDE.told_accesses * total and (why := plain_reason(s))]
+    told = [(s, plain_reason(s) or NO_OTHER) for s in found if parts[s.id] > DECIDE.told_accesses * total]
     if not told:
         return verdict
     reasons = "; ".join(f"`{s.name}` ({parts[s.id] / total:.0%} of the accesses): {why}" for s, why in told)

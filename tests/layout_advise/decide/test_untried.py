@@ -76,6 +76,17 @@ def test_where_no_rule_applies_each_structure_says_why() -> None:
     assert with_untried(measured, seen, ()) == measured
 
 
+def test_a_structure_to_which_rules_may_apply_is_named_where_they_gave_nothing() -> None:
+    """argon2's blocks, numbers in three dimensions: no structure was named at all."""
+    seen = observed((1000, 500), None)
+    first, second = seen.derived
+    grid = replace(first.structure, dims=(Dim(10, 80), Dim(10, 8)))
+    seen = replace(seen, derived=(replace(first, structure=grid), second))
+    keep = Verdict("keep", None, None, "no-rule-applies", "Keep it: no layout rule applies.")
+    text = with_untried(keep, seen, ()).text
+    assert "`a0` (67% of the accesses): the rules gave no other layout of it; `a1` (33%" in text
+
+
 def test_nothing_is_timed_where_it_could_tell_nothing() -> None:
     unclear = observed((1000, 100), "the accesses fit no regular grid")
     verdict = without_hope(unclear, ())
