@@ -19,7 +19,7 @@ def run_command(*words: str | Path, cwd: Path | None = None, **environment: str)
 
 
 def advise(program: Sequence[str | Path], *options: str, folder: Path, **environment: str) -> Report:
-    """The report of ``trace`` on a program with its arguments, which must succeed; the run directory is ``folder/run``. Unless
+    """The report of ``trace`` on a program with its arguments, which must succeed, in the directory ``folder/run``. Unless
     ``options`` say so, no layout is tried in the running program: whether one would be hangs on times."""
     live = () if "--live" in options or "--no-live" in options else ("--no-live",)
     done = run_command("trace", "-q", *live, *options, "-o", folder / "run", "--", *program, cwd=folder, **environment)
