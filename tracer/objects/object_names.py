@@ -48,7 +48,7 @@ def named(found: MemoryObject, pointers: list[Pointer], held: list[Held], types:
         return found, None
     if found.kind == "global":
         own = next((h for h in held if h.address == found.base), None)
-        declared = describe(own.type) if own is not None else None
+        declared = types.of(own.type) if own is not None else None
         if own is not None and declared is not None and declared.bytes <= found.bytes:
             return replace(found, name=own.name, type=declared), own.type
         return found, None

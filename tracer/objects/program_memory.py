@@ -13,7 +13,6 @@ from layout_advise.tracer.objects.memory_object import Key, MemoryObject
 from layout_advise.tracer.objects.object_names import Types, named, numbered
 from layout_advise.tracer.objects.pointers import EntryState, Read, all_pointers, variables
 from layout_advise.tracer.program.binary import ElfBinary
-from layout_advise.tracer.program.dwarf_types import describe
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.variables import RSP
 from layout_advise.tracer.trace.trace import Allocation, Life, Trace
@@ -35,6 +34,7 @@ class ProgramMemory:
         self._direct, self._held = variables(self._entry)
         self.records: list[Record] = []
         self._pieces: list[MemoryObject] = []
+        self._types = Types()
 
     def _block_end(self, address: int) -> int | None:
         found = self._blocks.at_entry(address)
@@ -135,7 +135,7 @@ class ProgramMemory:
     def _held_at(self, address: int) -> MemoryObject | None:
         for variable in self._held:
             if 0 <= address - variable.address < 1 << 40:
-                declared = describe(variable.type)
+                declared = self._types.of(variable.type)
                 if declared is not None and address < variable.address + declared.bytes:
                     start = variable.address
                     return MemoryObject("stack", variable.name, start, declared.bytes, declared, start)
@@ -155,12 +155,12 @@ class ProgramMemory:
         pointers = all_pointers(self._entry, self._direct, self._held)
         order = sorted(range(len(pointers)), key=lambda k: pointers[k].value)
         values = [pointers[k].value for k in order]
-        described, types = [], Types()
+        described = []
         for found in objects:  # a table of pointers may lead to as many objects: not each pointer is tried with each of them
             inside = sorted(order[bisect_left(values, found.base) : bisect_left(values, found.end)])
             if found.kind == "mapped":  # a pointer to a block in it says nothing of what lies beside that block
                 inside = [k for k in inside if self._blocks.at(pointers[k].value) is None]
-            called, die = named(found, [pointers[k] for k in inside], self._held, types)
+            called, die = named(found, [pointers[k] for k in inside], self._held, self._types)
             described.append(called)
             if die is not None and (record := record_of(called, die)) is not None:
                 self.records.append(record)

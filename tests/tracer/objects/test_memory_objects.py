@@ -7,11 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from elftools.dwarf.die import DIE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point
 from layout_advise.layoutalgebra.sets.spans import addresses, spans
+from layout_advise.tracer.objects import object_names
+from layout_advise.tracer.program.dwarf_types import describe
 from tests.support.tracing.traced_objects import trace_objects
 
 PARTICLES = """
@@ -292,3 +296,19 @@ def test_spans_of_sets(steps: set[int]) -> None:
     assert expanded is not None
     assert expanded.tolist() == [base + gcd * s for s in sorted(steps)]
     assert addresses(spans(AddressSet(0, 1 << 40, 8, 10, None))[0]) is None
+
+
+def test_each_type_is_described_once(tmp_path: Path, logger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stack's variables were described anew for each span of addresses: minutes where frames hold many."""
+    described: Counter[int] = Counter()
+
+    def counted(die: DIE | None) -> Declared | None:
+        if die is not None:
+            described[die.offset] += 1
+        return describe(die)
+
+    monkeypatch.setattr(object_names, "describe", counted)
+    source = PARTICLES.replace("double s = work(all, 90);", "double near[90]; weights = near; double s = work(all, 90);")
+    stopped = trace_objects(tmp_path, logger, source, "gcc", "-g -O0")
+    assert any(o.kind == "stack" for o in stopped.found.objects)
+    assert set(described.values()) == {1}
