@@ -173,6 +173,13 @@ def _below(run: range, value: int) -> int:
 
 def _meet(a: range, b: range) -> range | None:
     """The common elements of two ascending progressions: again a progression (Chinese remainder), or ``None``."""
+    if a[-1] < b.start or b[-1] < a.start:
+        return None
+    if len(a) == 1 or len(b) == 1:
+        one, other = (a, b) if len(a) == 1 else (b, a)
+        return range(one.start, one.start + 1) if one.start in other else None
+    if a.step == b.step == 1:
+        return range(max(a.start, b.start), min(a.stop, b.stop))
     gcd, x, _ = _extended(a.step, b.step)
     if (b.start - a.start) % gcd:
         return None

@@ -15,6 +15,9 @@ from layout_advise.layoutalgebra.sets.set_operations import subset
 Row = tuple[IndexSet, ...]
 """One index set for each factor, the slowest factor first."""
 
+Hull = tuple[tuple[int, int, int], ...]
+"""The smallest and greatest element of each factor, and how many it has."""
+
 PAIRWISE, ABSORBED, EXPANDED = 4096, 256, 16
 """At most so many rows are merged in pairs, compared for inclusion, and counted by inclusion and exclusion."""
 
@@ -49,7 +52,7 @@ def merged_rows(rows: Sequence[Row]) -> list[Row]:
         for position in reversed(range(len(found[0]))):
             found = _merged_at(found, position)
         if len(found) <= ABSORBED:
-            found = [row for row in found if not any(other is not row and _inside(row, other) for other in found)]
+            found = _without_absorbed(found)
         changed = len(found) < before
     return sorted(found, key=lambda row: tuple((indices.first, indices.count) for indices in row))
 
@@ -61,6 +64,23 @@ def _merged_at(rows: Sequence[Row], position: int) -> list[Row]:
         rest, here = row[:position] + row[position + 1 :], row[position]
         groups[rest] = groups[rest].union(here) if rest in groups else here
     return [(*rest[:position], united, *rest[position:]) for rest, united in groups.items()]
+
+
+def _without_absorbed(rows: Sequence[Row]) -> list[Row]:
+    """The rows that lie in no other one. Ends and counts, taken once a row, tell that of nearly all pairs."""
+    hulls = [tuple((indices.first, indices.last, indices.count) for indices in row) for row in rows]
+
+    def may_hold(hull: Hull, other: Hull) -> bool:
+        return all(o[0] <= h[0] and h[1] <= o[1] and h[2] <= o[2] for h, o in zip(hull, other, strict=True))
+
+    return [
+        row
+        for row, hull in zip(rows, hulls, strict=True)
+        if not any(
+            other is not row and may_hold(hull, around) and _inside(row, other)
+            for other, around in zip(rows, hulls, strict=True)
+        )
+    ]
 
 
 def _inside(row: Row, other: Row) -> bool:

@@ -57,8 +57,22 @@ def subset(one: IndexSet, other: IndexSet) -> bool:
         return True
     if len(other.runs) == 1 and other.runs[0].step == 1:
         return other.first <= one.first and one.last <= other.last
-    common = one.intersection(other) if one.count <= other.count else None
-    return common is not None and common.count == one.count
+    if one.first < other.first or one.count > other.count:
+        return False
+    return all(_covered(run, other) for run in one.runs)
+
+
+def _covered(run: range, by: IndexSet) -> bool:
+    """True where every element of ``run`` is in one of the progressions of ``by``, which share none."""
+    left = len(run)
+    for other in by.runs:
+        if other.start > run[-1]:
+            break
+        common = _meet(run, other)
+        left -= len(common) if common is not None else 0
+        if not left:
+            return True
+    return False
 
 
 def quotients(indices: IndexSet, by: int) -> IndexSet:
