@@ -17,10 +17,12 @@ from layout_advise.describe.modelled_misses import Misses, cache_sizes, modelled
 from layout_advise.describe.policy import CHECKS
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.atoms import covered
+from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.machine import describe
 from layout_advise.observe.observe import Observation
 from layout_advise.reports.model.source import AnnotatedLine, LineUse, StrideKind
+from layout_advise.reports.words.quantities import number as number_text
 from layout_advise.reports.words.stream_words import stride_of
 from layout_advise.tracer.code.decoder import disassemble
 from layout_advise.tracer.objects.attribution import Attribution
@@ -32,6 +34,8 @@ LONGEST_INSTRUCTION = 15
 
 Place = tuple[str | None, int]
 """A source line; without a file the address of an instruction in its module."""
+Target = tuple[str, str | None, tuple[str, ...], int]
+"""A piece of memory: its name, the id of its structure, fields, accesses."""
 Key = tuple[str, str | None, tuple[str, ...], int, StrideKind, int | None]
 
 
@@ -120,22 +124,41 @@ def _misses(seen: Observation) -> tuple[Misses, ...] | None:
 
 def _targets(
     attribution: Attribution, number: int, derived: Mapping[int, Derived], reference: Reference, stream: Stream
-) -> list[tuple[str, str | None, tuple[str, ...], int]]:
-    """The pieces of memory that a reference touches: name, id of the structure, its fields, accesses."""
-    found: list[tuple[str, str | None, tuple[str, ...], int]] = []
+) -> list[Target]:
+    """The pieces of memory that a reference touches: name, id of the structure, its fields, accesses.
+
+    Of several whose parts of its accesses are not known only all of them together are counted."""
+    found: list[Target] = []
+    unknown: list[Target] = []
+    mixed = attribution.mixed(number)
     for touch in attribution.touches[number]:
         touched = attribution.objects[touch.object]
-        count = touch.accesses if touch.accesses is not None else stream.count
         one = derived.get(touched.element_base or touched.base)
-        if one is None or not one.structure.fields:
-            found.append((touched.name, one.structure.id if one is not None else None, (), count))
-            continue
-        structure = one.structure
-        pieces = covered(stream, reference.bytes, structure.base, structure.element_bytes) or ()
-        ends = [(start, start + size) for start, size in pieces] if not attribution.mixed(number) else []
-        fields = tuple(f.name for f in structure.fields if any(a < f.offset + f.bytes and f.offset < b for a, b in ends))
-        found.append((structure.name, structure.id, fields, count))
+        target: Target = (touched.name, one.structure.id if one is not None else None, (), touch.accesses or 0)
+        if one is not None and one.structure.fields:
+            target = (one.structure.name, one.structure.id, _fields(one.structure, stream, reference, mixed), target[3])
+        (found if touch.accesses is not None else unknown).append(target)
+    if unknown:
+        found.append(_together(unknown, stream.count - sum(target[3] for target in found)))
     return found
+
+
+def _fields(structure: Structure, stream: Stream, reference: Reference, mixed: bool) -> tuple[str, ...]:
+    """The fields that a reference accesses; none where it reaches other structures, too."""
+    pieces = () if mixed else covered(stream, reference.bytes, structure.base, structure.element_bytes) or ()
+    ends = [(start, start + size) for start, size in pieces]
+    return tuple(f.name for f in structure.fields if any(a < f.offset + f.bytes and f.offset < b for a, b in ends))
+
+
+def _together(targets: Sequence[Target], count: int) -> Target:
+    """Pieces of memory that share ``count`` accesses as one; what is not the same of all is left out."""
+    first, *others = dict.fromkeys((name, structure, fields) for name, structure, fields, _ in targets)
+    if not others:
+        return (*first, count)
+    names = dict.fromkeys(target[0] for target in targets)
+    name = first[0] if len(names) == 1 else f"{first[0]} and {number_text(len(names) - 1)} more"
+    structure = first[1] if all(other[1] == first[1] for other in others) else None
+    return name, structure, first[2] if all(other[2] == first[2] for other in others) else (), count
 
 
 def _shown(
