@@ -77,12 +77,13 @@ def choose(used: Grid) -> Chosen | None:
     two of some two neighbours are, whatever the dimension, and where less than half of the blocks are used at all: then the
     elements are scattered, and a place for each block would keep them so."""
     for dim in range(used.ndim):
-        count = used.shape[dim]
-        most = int(_rows(used, dim).sum(axis=1).max(initial=0))
+        count, rows = used.shape[dim], _rows(used, dim)
+        each = rows.sum(axis=1)
+        most, total = int(each.max(initial=0)), int(each.sum())
         for block in range(min(LARGEST, count // max(most - 1, 1)), 1, -1):
-            found = choose_by(used, dim, block)
+            blocks = prod(used.shape[:dim]) * -(-count // block)
+            found = _chosen(rows, dim, block) if total <= blocks else None
             if found is not None:
-                blocks = prod(used.shape[:dim]) * -(-count // block)
                 return found if 2 * found.elements >= blocks else None
     return None
 
@@ -90,12 +91,17 @@ def choose(used: Grid) -> Chosen | None:
 def choose_by(used: Grid, dim: int, block: int) -> Chosen | None:
     """The ``used`` elements as a choice from blocks of ``block`` along ``dim``; ``None`` where two of one block are used,
     or where there are too many positions."""
+    return _chosen(_rows(used, dim), dim, block)
+
+
+def _chosen(rows: Grid, dim: int, block: int) -> Chosen | None:
     import numpy as np
 
-    rows = _rows(used, dim)
+    if rows.size > POSITIONS:
+        return None
     row, place = np.nonzero(rows)
     numbers = row * rows.shape[1] + place // block
-    if rows.size > POSITIONS or not len(place) or not (np.diff(numbers) > 0).all():
+    if not len(place) or not (np.diff(numbers) > 0).all():
         return None
     return Chosen(dim, block, len(place), np.packbits(rows.ravel(), bitorder="little").tobytes())
 

@@ -78,11 +78,11 @@ def _set_within(found: AddressSet, low: int, high: int) -> AddressSet | None:
     for one in found.clusters or (found,):
         if one.maximum < low or one.minimum >= high:
             continue
-        every = _set_addresses(one)
-        if every is None:
+        inside = _members(one, low, high)
+        if inside is None:
             return None
-        parts.append(every[(every >= low) & (every < high)])
-        count += max(parts[-1].size, round(one.count * (parts[-1].size / every.size)))
+        parts.append(inside)
+        count += max(inside.size, round(one.count * (inside.size / _size(one))))
     return _set_of(np.concatenate([np.empty(0, np.int64), *parts]), count)
 
 
@@ -195,7 +195,36 @@ def _set_addresses(found: AddressSet) -> NDArray[np.int64] | None:
         parts = [_set_addresses(one) for one in found.clusters]
         known = [part for part in parts if part is not None]
         return np.concatenate(known) if len(known) == len(parts) else None
-    if found.bitmap is None or len(found.bitmap) > EXPAND_LIMIT:
+    return _members(found, found.minimum, found.maximum + 1)
+
+
+def _members(found: AddressSet, low: int, high: int) -> NDArray[np.int64] | None:
+    """The ascending addresses in ``low`` .. ``high - 1`` of a set with a bitmap, of which only that part is unpacked."""
+    if found.bitmap is None:
         return None
-    bits = np.unpackbits(np.frombuffer(found.bitmap, dtype=np.uint8), bitorder="little")
-    return found.minimum + found.gcd * np.flatnonzero(bits).astype(np.int64)
+    step = max(found.gcd, 1)
+    begin = max(low - found.minimum + step - 1, 0) // step // 8
+    end = min((high - 1 - found.minimum) // step // 8 + 1, len(found.bitmap))
+    if end - begin > EXPAND_LIMIT:
+        return None
+    if end <= begin:
+        return np.empty(0, np.int64)
+    part = np.frombuffer(found.bitmap, np.uint8, end - begin, begin)
+    places = np.flatnonzero(np.unpackbits(part, bitorder="little")).astype(np.int64)
+    every = found.minimum + found.gcd * (8 * begin + places)
+    return every[(every >= low) & (every < high)]
+
+
+def _size(found: AddressSet) -> int:
+    """How many addresses a set with a bitmap has."""
+    return int.from_bytes(found.bitmap or b"", "little").bit_count()
+
+
+def meets_set(found: AddressSet, low: int, high: int) -> bool:
+    """True where some address of the set is in ``low`` .. ``high - 1``, or where that is not known."""
+    for one in found.clusters or (found,):
+        if one.count and one.maximum >= low and one.minimum < high:
+            inside = _members(one, low, high)
+            if inside is None or inside.size:
+                return True
+    return False

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 TERMS, RUNS = 256, 4096
 """A set that needs more ⊕ terms, or more progressions in one S, is called irregular: no term is claimed."""
+PART = 1 << 16
+"""So many rows are looked at first."""
 
 
 def pattern_term(bits: NDArray[np.bool_], sizes: Sequence[int]) -> Term | None:
@@ -33,9 +35,11 @@ def _rows(bits: NDArray[np.bool_], sizes: list[int]) -> list[tuple[Leaf, ...]] |
         leaf = _leaf(bits)
         return None if leaf is None else [(leaf,)]
     table = bits.reshape(-1, sizes[-1])
-    keys = _keys(table)
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    if len(first) > TERMS or not np.array_equal(table[first][inverse], table):
+    found_rows = _distinct(_keys(table))
+    if found_rows is None:
+        return None
+    first, inverse = found_rows
+    if not np.array_equal(table[first][inverse], table):
         return None
     found: list[tuple[Leaf, ...]] = []
     for number, representative in enumerate(first):
@@ -47,6 +51,22 @@ def _rows(bits: NDArray[np.bool_], sizes: list[int]) -> list[tuple[Leaf, ...]] |
             return None
         found.extend((*leaves, inner) for leaves in outer)
     return found
+
+
+def _distinct(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """The place of the first of each key, and the number of each place's key; ``None`` for more than :data:`TERMS` keys.
+
+    Equal neighbours count once, and a part tells that there are too many: sorting tens of millions takes seconds."""
+    import numpy as np
+
+    changes = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
+    few = keys[changes]
+    if len(few) > PART and len(np.unique(few[:PART])) > TERMS:
+        return None
+    values, first, inverse = np.unique(few, return_index=True, return_inverse=True)
+    if len(values) > TERMS:
+        return None
+    return changes[first], np.repeat(inverse, np.diff(np.append(changes, len(keys))))
 
 
 def _keys(table: NDArray[np.bool_]) -> NDArray[np.uint64]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
-from layout_advise.layoutalgebra.sets.spans import addresses, spans, within
+from layout_advise.layoutalgebra.sets.spans import addresses, meets_set, spans, within
 
 Addresses = NDArray[np.uint64]
 _Iterations = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -57,6 +57,8 @@ def meets(stream: Stream, size: int, ranges: tuple[range, ...]) -> tuple[bool, .
 
 
 def _meets(stream: Stream, size: int, ranges: tuple[range, ...]) -> tuple[bool, ...]:
+    if isinstance(stream, AddressSet):
+        return tuple(meets_set(stream, r.start - size + 1, r.stop) for r in ranges)
     found = [addresses(span) for span in spans(stream)]
     if any(part is None for part in found):
         return (True,) * len(ranges)

@@ -219,12 +219,14 @@ class Timings:
         return list(found)
 
     def paired(self, over: Variant, under: Variant, mode: Mode = "steady") -> list[tuple[float, float]]:
-        """Undisturbed times of ``over`` and ``under`` in each restored process that ran both."""
+        """Undisturbed times of ``over`` and ``under`` in each restored process that ran both, and in which the clock tells
+        both from a call of nothing."""
         both = list(zip(self.calm(over, mode), self.calm(under, mode), strict=True))
         if sum(1 for a, b in both if a and b) < TIMING.fewest_calm:
             restores = self.of(mode)
             both = [(list(r.get(over, ())), list(r.get(under, ()))) for r in restores]
-        return [(undisturbed(a), below) for a, b in both if a and b and (below := undisturbed(b)) > 0]
+        times = [(undisturbed(a), undisturbed(b)) for a, b in both if a and b]
+        return [(above, below) for above, below in times if above > 0 and below > 0]
 
     def per_restore(self, over: Variant, under: Variant, mode: Mode = "steady") -> list[float]:
         """Undisturbed time of ``over`` divided by that of ``under``, for each restored process that ran both."""

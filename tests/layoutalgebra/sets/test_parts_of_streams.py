@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, expand
-from layout_advise.layoutalgebra.sets.spans import PEEL_LIMIT, within
+from layout_advise.layoutalgebra.sets.spans import PEEL_LIMIT, addresses, meets_set, spans, within
 from layout_advise.mockup.evidence.streams import contains
 
 
@@ -79,3 +79,21 @@ def test_a_loop_that_is_long_and_crosses_the_range_has_a_set_as_its_part() -> No
 
 def test_a_set_that_is_not_known_exactly_has_no_part() -> None:
     assert within(AddressSet(0, 1 << 40, 8, 1000, None), 0, 800) is None
+
+
+@given(st.sets(st.integers(0, 300), min_size=1), st.integers(0, 9000), st.integers(0, 3000), st.sampled_from([8, 24]))
+def test_parts_of_sets_are_those_in_range(steps: set[int], low: int, size: int, gcd: int) -> None:
+    base, first = 1000, min(steps)
+    bits = np.zeros(max(steps) - first + 1, dtype=np.uint8)
+    bits[[s - first for s in steps]] = 1
+    every = [base + gcd * s for s in sorted(steps)]
+    packed = np.packbits(bits, bitorder="little").tobytes()
+    whole = AddressSet(every[0], every[-1], gcd if len(every) > 1 else 0, 2 * len(every), packed)
+    inside = [a for a in every if low <= a < low + size]
+    part = within(whole, low, low + size)
+    assert isinstance(part, AddressSet)
+    assert (part.minimum, part.maximum) == ((inside[0], inside[-1]) if inside else (0, 0))
+    assert part.count == 2 * len(inside)
+    found = [] if not inside else [a for span in spans(part) if (one := addresses(span)) is not None for a in one.tolist()]
+    assert found == inside
+    assert meets_set(whole, low, low + size) == bool(inside)

@@ -18,7 +18,7 @@ from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import noise_floor, summarise
 from layout_advise.mockup.timing.restored import rotated, valid_samples
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL
+from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, SHADOW
 from layout_advise.tracer.process.stopped_program import Calm, Sample
 from tests.support.mockups.fake_machine import TRUE_NS, FakeMachine, FakeProgram
 from tests.support.variants import variant, variants
@@ -352,3 +352,12 @@ def test_losers_need_disjoint_intervals() -> None:
     assert clear_losers(timings, []) == {}
     assert timings.ratio(ORIGINAL, variant("unknown")) is None
     assert timings.nanoseconds(IDENTITY) is not None
+
+
+def test_processes_in_which_the_original_took_no_time_say_nothing() -> None:
+    """qhull's 30 ns calls took 0 ns beside load, once what a call costs was taken off: the noise divided by it."""
+    timings = measure(FakeMachine(), timed("identity", "fast"), Memory(), TimingPlan(restores=5))
+    silent = tuple({name: [0.0] * len(times) for name, times in one.items()} for one in timings.steady[:2])
+    found = replace(timings, steady=(*silent, *timings.steady[2:]), canaries={})
+    assert len(found.per_restore(ORIGINAL, SHADOW)) == len(timings.steady) - 2
+    assert noise_floor(found)[0] > 0.9
