@@ -24,6 +24,7 @@ from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.contract import PassedOver
 from layout_advise.reports.model.hotspot import HotspotReport, Verdict
 from layout_advise.reports.words.hotspot_words import unsaid
+from layout_advise.reports.words.quantities import listing
 from layout_advise.tracer.program.binary import ElfBinary
 
 MOST_NAMED = 3
@@ -43,12 +44,13 @@ def nested(region: Profiled, others: Sequence[Profiled], main: ElfBinary) -> boo
 
 @dataclass(frozen=True, slots=True)
 class RegionReach:
-    """A region with measured layouts: ``share`` is the part of the samples that no other part has, ``gain`` the greatest
-    one that is not excluded."""
+    """A region with measured layouts, or one in which no rule gives any (then not ``measured``): ``share`` is the part of
+    the samples that no other part has, ``gain`` the greatest one that is not excluded, 1 without a layout."""
 
     name: str
     share: float
     gain: float
+    measured: bool = True
 
     @property
     def saved(self) -> float:
@@ -58,7 +60,7 @@ class RegionReach:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The regions that were measured together. ``changes``: one of them surely gains."""
+    """The regions of which it is known what layouts gain. ``changes``: one of them surely gains."""
 
     parts: tuple[RegionReach, ...]
     least: float
@@ -67,7 +69,7 @@ class Reach:
 
     @property
     def held(self) -> float:
-        """The part of the program's samples in the regions measured."""
+        """The part of the program's samples in the regions."""
         return sum(part.share for part in self.parts)
 
     @property
@@ -77,19 +79,29 @@ class Reach:
 
     @property
     def excludes(self) -> bool:
-        """Tells whether the program cannot gain as much as is advised, by the layouts measured in most of its time."""
-        return not self.changes and self.held >= 1.0 - CHOOSE.most_passed_over and self.program < self.least
+        """Tells whether the program cannot gain as much as is advised, by what is known of most of its time."""
+        return (
+            any(part.measured for part in self.parts)
+            and not self.changes
+            and self.held >= 1.0 - CHOOSE.most_passed_over
+            and self.program < self.least
+        )
 
 
 def reach(hotspots: Sequence[HotspotReport], shares: Sequence[float]) -> Reach:
     """What is known of the program by its regions, each with the part of the samples that no other one has."""
     parts = tuple(
-        RegionReach(one.name or one.symbol, share, one.most_gain)
+        RegionReach(one.name or one.symbol, share, one.most_gain or 1.0, one.most_gain is not None)
         for one, share in zip(hotspots, shares, strict=True)
-        if one.most_gain is not None
+        if is_known(one)
     )
     least = min((DECIDE.smallest_gain(one.snapshot) for one in hotspots), default=1.0)
     return Reach(parts, least, any(one.verdict.action == "change" for one in hotspots))
+
+
+def is_known(hotspot: HotspotReport) -> bool:
+    """Tells whether it is known what layouts of the region gain at most: by measuring them, or as no rule gives any."""
+    return hotspot.most_gain is not None or hotspot.verdict.reason == Reason.NO_RULE_APPLIES
 
 
 def up(gain: float) -> float:
@@ -100,13 +112,16 @@ def up(gain: float) -> float:
 def kept(verdict: Verdict, name: str, known: Reach, passed: Sequence[PassedOver]) -> Verdict:
     """The ``keep`` of a program that ``known`` excludes a gain of; ``verdict`` is that of the region ``name`` alone, and
     ``passed`` are those of which nothing is known."""
-    ranked = sorted(known.parts, key=lambda part: -part.saved)
+    ranked = sorted((part for part in known.parts if part.measured), key=lambda part: -part.saved)
+    plain = [f"{p.name} ({p.share:.0%} of the samples)" for p in known.parts if not p.measured]
     most = [f"{p.name} ({p.share:.0%} of the samples) {up(p.gain):.2f} times" for p in ranked[:MOST_NAMED]]
     further = f", and {len(ranked) - MOST_NAMED} others less" if len(ranked) > MOST_NAMED else ""
     text = (
         f"Keep it: the layouts measured gain less than {100 * (known.least - 1):.0f} % of the program. They run "
         f"{', '.join(most)}{further} as fast at most: the program at most {up(known.program):.2f} times."
     )
+    if plain:
+        text += f" In {listing(plain, MOST_NAMED)} no layout rule applies."
     if (rest := 1.0 - known.held) >= DECIDE.told_accesses:
         hottest = max(passed, key=lambda one: one.share, default=None)
         named = (
@@ -125,15 +140,18 @@ def for_program(start: RunContext, told: Looked, others: Sequence[Looked], passe
     """``told`` with the verdict on the program where its own leaves that open, and it and the ``others`` exclude a gain of
     it; else as it is. A region that the user names is told by itself."""
     report = told.studied.report
-    if start.settings.hotspot is not None or report.verdict.action != "undecided":
+    open_still = report.verdict.action == "undecided" or report.verdict.reason == Reason.NO_RULE_APPLIES
+    if start.settings.hotspot is not None or not open_still:
         return told
     both = [told, *others]
     shares = alone([one.case.profiled for one in both], start.main)
     known = reach([one.studied.report for one in both], shares)
     if not known.excludes:
         return told
-    unknown = [row_of(one) for one in others if one.studied.report.most_gain is None]
-    verdict = kept(report.verdict, told.case.profiled.name, known, [*passed, *unknown])
+    unknown = [row_of(one) for one in others if not is_known(one.studied.report)]
+    said = {part.name for part in known.parts}
+    blind = [one for one in (*passed, *unknown) if one.name not in said]
+    verdict = kept(report.verdict, told.case.profiled.name, known, blind)
     return replace(told, studied=replace(told.studied, report=msgspec.structs.replace(report, verdict=verdict)))
 
 
@@ -146,12 +164,10 @@ def excluded(start: RunContext, looked: Sequence[Looked]) -> bool:
 
 
 def apart(looked: Sequence[Looked], main: ElfBinary) -> list[Looked]:
-    """Of regions that may lie in each other those that were measured, the first of each nest."""
+    """Of regions that may lie in each other those of which is known what layouts gain, the first of each nest."""
     found: list[Looked] = []
     for one in looked:
-        if one.studied.report.most_gain is not None and not nested(
-            one.case.profiled, [f.case.profiled for f in found], main
-        ):
+        if is_known(one.studied.report) and not nested(one.case.profiled, [f.case.profiled for f in found], main):
             found.append(one)
     return found
 

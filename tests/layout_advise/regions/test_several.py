@@ -249,6 +249,24 @@ def test_what_was_not_measured_excludes_nothing(monkeypatch: pytest.MonkeyPatch)
     assert outcome.studied.report.verdict.action == "undecided"
 
 
+def test_regions_without_a_rule_gain_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """argon2: of a region of 9 % an `undecided` was told, and nothing of the hottest one, in which no rule applies."""
+    nothing = Verdict("keep", None, None, Reason.NO_RULE_APPLIES, "Keep it: no layout rule applies.")
+    road = Road(monkeypatch, {"a": nothing, "b": undecided(Reason.NOT_IN_SITU), "c": KEEP})
+    road.most_gain = {"b": 1.1}
+    outcome = road.run()
+    assert outcome is not None
+    assert road.looked == ["a", "b"]
+    verdict = outcome.studied.report.verdict
+    assert (verdict.action, verdict.reason) == ("keep", Reason.NO_PROGRAM_GAIN)
+    assert "step (30% of the samples) 1.10 times as fast at most: the program at most 1.03 times." in verdict.text
+    assert "In step (30% of the samples) no layout rule applies." in verdict.text
+    only = Road(monkeypatch, {"a": nothing, "b": nothing, "c": undecided(Reason.NOT_LIFTED)})
+    told = only.run()
+    assert told is not None
+    assert told.studied.report.verdict.reason == Reason.NO_RULE_APPLIES  # nothing was measured
+
+
 def test_one_region_after_the_other_is_looked_at_until_the_program_cannot_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     road = Road(monkeypatch, {name: undecided(Reason.MOCKUP_FORM) for name in "abc"})
     road.most_gain = {"a": 1.1, "b": 1.01, "c": 1.01}
