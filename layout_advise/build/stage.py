@@ -88,13 +88,20 @@ def reached_alike(made: Mockups, source: Source, folder: Path) -> dict[Variant, 
 def _reached(names: Collection[str], variant: Variant, source: Source, folder: Path) -> dict[Variant, Mockup]:
     """The unchanged layout reached so. Structures that one reference reaches in turn are not all in it; of ``variant`` for
     some structures only, all have to be."""
+
+    def made(some: Sequence[str]) -> dict[Variant, Mockup]:
+        found = make_all([reindexed(source.structures, some, variant)], source, source.compiler, folder)
+        return found if found[variant].path is not None else {}
+
+    every = sorted(names)
+    if (found := made(every)) or variant != IDENTITY_REINDEXED or len(every) == 1:
+        return found
     known: list[str] = []
     best: dict[Variant, Mockup] = {}
-    for name in sorted(names):
-        found = make_all([reindexed(source.structures, [*known, name], variant)], source, source.compiler, folder)
-        if found[variant].path is not None:
+    for name in every:
+        if found := made([*known, name]):
             known, best = [*known, name], found
-    return best if variant == IDENTITY_REINDEXED or len(known) == len(names) else {}
+    return best
 
 
 def with_places(built: Built, variants: Collection[Variant]) -> Built:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from layout_advise.errors import SnapshotError
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import CHUNK, subtract, unequal
@@ -18,10 +19,18 @@ _THREAD_BYTES = 4096
 
 def changed_lines(before: AgentProcess, after: AgentProcess) -> tuple[Range, ...]:
     """The cache lines of ``before`` that are others in ``after``, a copy of it that has run; ascending. The stack below the
-    entry is left out, as are the agent and the thread's control block. Raises SnapshotError when one of them is gone."""
+    entry is left out, as are the agent and the thread's control block. Raises SnapshotError when one of them is gone, and
+    where the run gave memory back to the kernel: no write puts that back."""
+    places = list(_places(before))
+    mapped = [(mapping.start, mapping.end) for mapping in after.mappings()]
+    gone = [part for place in places for part in subtract([place], mapped)]
+    if gone:
+        low, high = gone[0]
+        why = f"it gives memory back to the kernel ({high - low} bytes at {low:#x}), and so cannot be run again there"
+        raise SnapshotError("the call cannot be repeated", why, "name a region without that call (--hotspot)")
     memory = ProcessMemory((before, after))
     try:
-        lines = [line for low, high in _places(before) for line in _changed(memory, low, high)]
+        lines = [line for low, high in places for line in _changed(memory, low, high)]
     finally:
         memory.close()
     found: list[Range] = []

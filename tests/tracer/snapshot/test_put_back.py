@@ -193,3 +193,38 @@ def test_a_call_that_moves_the_end_of_the_heap_is_timed(tmp_path: Path, call: in
                 assert fork.read(heap.start, heap.end - heap.start) == before
                 assert max(m.end for m in fork.mappings() if m.path == "[heap]") == heap.end
         snapshots.close()
+
+
+UNMAPS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+__attribute__((noipa)) long hot(char **data, long n)
+{
+    long sum = 0;
+    for (long i = 0; i < n; i += 64)
+        sum += (*data)[i];
+    free(*data);
+    *data = NULL;
+    return sum;
+}
+int main(void)
+{
+    long sum = 0;
+    for (int call = 0; call < 3; call++) {
+        char *data = malloc(1 << 20);
+        memset(data, call, 1 << 20);
+        sum += hot(&data, 1 << 20);
+    }
+    printf("%ld\n", sum);
+}
+"""
+
+
+def test_a_call_that_unmaps_memory_cannot_be_repeated(tmp_path: Path) -> None:
+    """metis: reading what was no longer there was told as an input or output error."""
+    program = build_program(tmp_path, UNMAPS, "unmaps")
+    with park([str(program)], entry_of(program), 1, timeout=60) as parked, parked.fork() as after:
+        after.run(0)
+        with pytest.raises(SnapshotError, match="gives memory back to the kernel"):
+            changed_lines(parked, after)
