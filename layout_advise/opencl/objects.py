@@ -81,7 +81,7 @@ def _memory_of(argument: Any) -> Any:
 
 
 def _obstacle(argument: Any) -> str:
-    """Why an argument cannot be copied; empty for values."""
+    """The reason why an argument cannot be copied; empty for values."""
     cl = opencl()
     if argument is None:
         return "one is no buffer, but None"
@@ -93,7 +93,7 @@ def _obstacle(argument: Any) -> str:
 
 
 def _content(queue: Any, buffer: Any) -> Bytes:
-    """What a buffer holds now."""
+    """The bytes that a buffer holds now."""
     data = np.empty(buffer.size, dtype=np.uint8)
     opencl().enqueue_copy(queue, data, buffer)
     return data

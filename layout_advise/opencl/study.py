@@ -11,6 +11,7 @@ from layout_advise import __version__
 from layout_advise.errors import LayoutAdviseError, MockupError, ProgramError, SourceError, UsageError
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key
 from layout_advise.opencl.describe import device_report, record_report
+from layout_advise.opencl.graph.alike import alike
 from layout_advise.opencl.graph.fields import FieldGraph, accesses_of, field_graph, united
 from layout_advise.opencl.graph.recorded import recorded_graph
 from layout_advise.opencl.graph.steps import kernel_steps
@@ -181,11 +182,13 @@ def _program(
     if not found:
         notes.append(f"No buffer of {first.name} holds a structure: there is no layout to change.")
     free = [one.graph for one in found if one.note is None]
-    name = ", ".join(dict.fromkeys(launch.kernel for launch in launches))
+    usrs = {one.record.usr for one in found if one.note is None}
+    using = [one for one in launches if usrs & {p.record for p in checked_kernel(program, one).parameters}]
+    name = ", ".join(dict.fromkeys(launch.kernel for launch in using))
     measured: list[KernelDevice] = []
     best: dict[object, Choice] = {}
     for device in devices if free and options.measure else ():
-        report, choice = _on_device(program, launches, free, device, options, name, tell)
+        report, choice = _on_device(program, using, free, device, options, name, tell)
         measured.append(report)
         if choice is not None:
             best.setdefault(key(choice), choice)
@@ -220,7 +223,7 @@ def records_of(program: KernelProgram, launches: Sequence[Launch]) -> list[_Reco
         steps = [kernel_steps(program, kernel) for kernel in dict.fromkeys(users)]
         graph = united([field_graph(record, one) for one in steps])
         count = _elements(program, launches, record)
-        own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps))
+        own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps), alike(record, steps))
         found.append(_RecordFound(record, own, count, _obstacle(program, graph, mixed)))
     return found
 

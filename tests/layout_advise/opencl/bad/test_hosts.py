@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from layout_advise.cli import main
+from layout_advise.opencl.host.launch import Launch
 from layout_advise.opencl.intercept import run
-from layout_advise.opencl.intercept.recorded import read_recorded
+from layout_advise.opencl.intercept.chosen import chosen
+from layout_advise.opencl.intercept.recorded import RecordedLaunches, read_recorded
 from layout_advise.opencl.intercept.run import run_recorded
 from tests.support.opencl.pretend import built
 
@@ -52,6 +55,23 @@ def test_a_program_linked_of_one_has_its_source_and_options(host: str, tmp_path:
     assert not found.notes
     assert {one.kernel: one.options for one in found.launches} == {"odd": "-DK=3", "even": ""}
     assert len({one.source for one in found.launches}) == 1
+
+
+def test_kernels_without_structures_do_not_take_the_place_of_others() -> None:
+    source = "typedef struct { float a, b; } S; __kernel void plain(__global float *p) {} __kernel void bare(int n) {} "
+    source += "__kernel void one(__global S *p) {} __kernel void two(__global S *p) {} __kernel void three(__global S *p) {}"
+    shares = {"plain": 0.5, "three": 0.1, "one": 0.2, "bare": 0.1, "two": 0.1}
+    found = RecordedLaunches(tuple(Launch(source, "", name, (), (), (8,)) for name in shares), shares, ("first",))
+
+    def kept(most: int, others: bool = False) -> list[str]:
+        return [launch.kernel for launch in chosen(found, most, others).launches]
+
+    assert kept(2) == ["one", "three"]
+    assert kept(2, True) == ["plain", "one", "three", "bare"]
+    less = "two has less of the time and was not looked at (--most-kernels)."
+    assert chosen(found, 2).notes == ("first", "plain, bare have no structure in their buffers.", less)
+    alone = replace(found, launches=found.launches[:1])
+    assert chosen(alone, 2).launches == alone.launches
 
 
 @pytest.mark.parametrize(
