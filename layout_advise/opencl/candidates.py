@@ -29,6 +29,8 @@ class GraphOfRecord:
     """In the launch that has most of them."""
     trips: Mapping[str, int] = field(default_factory=dict)
     """How often a work item accesses a member in its loops, by member."""
+    alike: tuple[tuple[str, ...], ...] = ()
+    """Members in classes that the kernels access alike."""
 
     def partitions(self) -> tuple[Partition, ...]:
         """The cluster of the paper's length first, then each field alone, then all others from coarse to fine."""

@@ -22,8 +22,14 @@ from layout_advise.opencl.host.launch import Launch
 from layout_advise.opencl.host.variants import KernelVariant, original, variant
 from layout_advise.opencl.measure.jobs import ConversionTime, DeviceName, KernelJob, VariantOutcome
 from layout_advise.opencl.measure.processes import outcomes_apart, over_processes, times_of
+from layout_advise.opencl.neighbours import near_choices
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.source.kernels import KernelProgram
+
+Further = Callable[[Choice, Sequence[GraphOfRecord], Sequence[Choice]], list[Choice]]
+"""Layouts beside one, given those that were seen."""
+ROUNDS = 3
+"""In each, half of the measurements that are left are of layouts beside the best so far."""
 
 
 @dataclass(slots=True)
@@ -85,18 +91,24 @@ class DeviceSearch:
         self.found = Searched(device)
 
     def run(self, processes: int) -> Searched:
-        """Measures partitions, tiles of the best, even cuts of clusters, and other tiles of the best of all; then the
-        finalists again in fresh processes."""
+        """Measures partitions, tiles of the best, even cuts of clusters, other tiles of the best of all, and with what is
+        left of the measurements layouts beside the best; then the finalists again in fresh processes."""
         self._screen(first_choices(self.records, OPENCL.most_measured // 2))
         if self.found.repeats:
             best = [one.variant.layouts for one in self.found.best()]
             tiled = tiled_choices(best, self.records, self._seen(), self.tile)
             self._screen(tiled[: self._left() // 2 + 1])
             self._screen(even_choices(self.records, self._seen())[: self._left() // 2])
-            if self.found.best():
-                self._screen(finer_choices(self.found.best()[0].variant.layouts, self.records, self._seen())[: self._left()])
+            self._screen(self._beside_the_best(finer_choices)[: self._left()])
+            for _ in range(ROUNDS):
+                self._screen(self._beside_the_best(near_choices)[: -(-self._left() // 2)])
             self._finals(processes)
         return self.found
+
+    def _beside_the_best(self, further: Further) -> list[Choice]:
+        """More layouts like the fastest one or, where there are none, like the next; none where no layout is verified."""
+        ranked = (one.variant.layouts for one in self.found.best())
+        return next(filter(None, (further(one, self.records, self._seen()) for one in ranked)), [])
 
     def _seen(self) -> list[Choice]:
         return [one.variant.layouts for one in self.found.tried]

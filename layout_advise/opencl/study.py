@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from layout_advise import __version__
-from layout_advise.errors import MockupError, ProgramError, SourceError
+from layout_advise.errors import LayoutAdviseError, MockupError, ProgramError, SourceError, UsageError
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key
 from layout_advise.opencl.describe import device_report, record_report
+from layout_advise.opencl.graph.alike import alike
 from layout_advise.opencl.graph.fields import FieldGraph, accesses_of, field_graph, united
 from layout_advise.opencl.graph.recorded import recorded_graph
 from layout_advise.opencl.graph.steps import kernel_steps
@@ -39,6 +40,23 @@ from layout_advise.reports.model.kernels import (
     KernelUse,
     OpenclReport,
 )
+
+LEFT_ALONE = (SourceError, UsageError, MockupError)
+"""Errors of one kernel that leave the others of a program to be studied."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftAlone:
+    """Kernels that were not studied: the errors, and a note on each."""
+
+    errors: list[LayoutAdviseError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, kernels: Sequence[str], error: LayoutAdviseError) -> None:
+        """Notes why kernels are left alone."""
+        self.errors.append(error)
+        why = f"{error.what}: {error.why}" if error.why else error.what
+        self.notes.append(" ".join(f"{', '.join(dict.fromkeys(kernels))} is left alone: {why}.".split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +106,19 @@ def study(
         groups.setdefault((launch.source, launch.options), []).append(number)
     programs: list[KernelProgramReport] = []
     placed: list[PlacedProgram] = []
+    left = _LeftAlone()
     for numbers in groups.values():
-        group = [launches[number] for number in numbers]
-        report, program, choices = _program(group, devices, options, shares or {}, tell)
+        try:
+            program, fitting = _fitting(launches, numbers, left)
+            group = [launches[number] for number in fitting]
+            report, choices = _program(program, group, devices, options, shares or {}, tell)
+        except LEFT_ALONE as error:
+            left.add([launches[number].kernel for number in numbers], error)
+            continue
         programs.append(report)
-        placed.append(PlacedProgram(program, tuple(numbers), tuple(group), choices))
+        placed.append(PlacedProgram(program, tuple(fitting), tuple(group), choices))
+    if left.errors and not programs:
+        raise left.errors[0]
     plan, why = _plan(placed, devices, options, tell)
     return OpenclReport(
         schema=OPENCL_SCHEMA,
@@ -101,9 +127,29 @@ def study(
         command=tuple(command),
         programs=tuple(programs),
         policy={name: float(value) for name, value in asdict(OPENCL).items()},
-        notes=(*notes, *why),
+        notes=(*notes, *left.notes, *why),
         plan=plan,
     )
+
+
+def _fitting(launches: Sequence[Launch], numbers: Sequence[int], left: _LeftAlone) -> tuple[KernelProgram, list[int]]:
+    """The program of these launches, and those whose arguments fit; of the others it is noted. Raises what is wrong with the
+    program, or with all of them."""
+    first = launches[numbers[0]]
+    program = read_program(first.source, first.options, first.name)
+    fitting: list[int] = []
+    wrong: list[tuple[str, UsageError]] = []
+    for number in numbers:
+        try:
+            checked_kernel(program, launches[number])
+            fitting.append(number)
+        except UsageError as error:
+            wrong.append((launches[number].kernel, error))
+    if not fitting:
+        raise wrong[0][1]
+    for kernel, why in wrong:
+        left.add([kernel], why)
+    return program, fitting
 
 
 def _plan(
@@ -121,33 +167,35 @@ def _plan(
 
 
 def _program(
+    program: KernelProgram,
     launches: Sequence[Launch],
     devices: Sequence[Any],
     options: StudyOptions,
     shares: Mapping[str, float],
     tell: Callable[[str], None],
-) -> tuple[KernelProgramReport, KernelProgram, tuple[Choice, ...]]:
-    """The report of one program, the program, and the layouts that were best on some device."""
+) -> tuple[KernelProgramReport, tuple[Choice, ...]]:
+    """The report of one program, and the layouts that were best on some device."""
     first = launches[0]
-    program = read_program(first.source, first.options, first.name)
     uses = tuple(_use(program, launch, shares) for launch in launches)
     found = records_of(program, launches)
     notes: list[str] = []
     if not found:
         notes.append(f"No buffer of {first.name} holds a structure: there is no layout to change.")
     free = [one.graph for one in found if one.note is None]
-    name = ", ".join(dict.fromkeys(launch.kernel for launch in launches))
+    usrs = {one.record.usr for one in found if one.note is None}
+    using = [one for one in launches if usrs & {p.record for p in checked_kernel(program, one).parameters}]
+    name = ", ".join(dict.fromkeys(launch.kernel for launch in using))
     measured: list[KernelDevice] = []
     best: dict[object, Choice] = {}
     for device in devices if free and options.measure else ():
-        report, choice = _on_device(program, launches, free, device, options, name, tell)
+        report, choice = _on_device(program, using, free, device, options, name, tell)
         measured.append(report)
         if choice is not None:
             best.setdefault(key(choice), choice)
     seen = {one.record.name: _recorded(program, launches, one, devices[0]) for one in found if options.recorded and devices}
     reports = tuple(record_report(one.record, one.graph, one.count, one.note, seen.get(one.record.name)) for one in found)
     whole = KernelProgramReport(first.name, uses, reports, tuple(measured), tuple(notes))
-    return whole, program, tuple(best.values())
+    return whole, tuple(best.values())
 
 
 def _use(program: KernelProgram, launch: Launch, shares: Mapping[str, float]) -> KernelUse:
@@ -175,7 +223,7 @@ def records_of(program: KernelProgram, launches: Sequence[Launch]) -> list[_Reco
         steps = [kernel_steps(program, kernel) for kernel in dict.fromkeys(users)]
         graph = united([field_graph(record, one) for one in steps])
         count = _elements(program, launches, record)
-        own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps))
+        own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps), alike(record, steps))
         found.append(_RecordFound(record, own, count, _obstacle(program, graph, mixed)))
     return found
 

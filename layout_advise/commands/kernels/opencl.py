@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from layout_advise.commands import common
 from layout_advise.errors import UsageError
 from layout_advise.opencl.host.platforms import devices
 from layout_advise.opencl.host.spec import read_spec
+from layout_advise.opencl.intercept.chosen import chosen
 from layout_advise.opencl.intercept.recorded import RecordedLaunches, read_recorded
 from layout_advise.opencl.intercept.run import run_recorded
 from layout_advise.opencl.placement.order import of_one
@@ -54,7 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--processes", type=int, default=OPENCL.processes, metavar="N", help="fresh processes that time the best layouts"
     )
     parser.add_argument(
-        "--most-kernels", type=int, default=4, metavar="N", help="of a program only the kernels with most time (default: 4)"
+        "--most-kernels",
+        type=int,
+        default=4,
+        metavar="N",
+        help="of a program's kernels with structures only those with most time (default: 4)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the report as HTML to FILE")
     common.add_fail_on(parser)
@@ -90,15 +94,12 @@ def _described(arguments: argparse.Namespace) -> RecordedLaunches:
 
 
 def _recorded(program: list[str], arguments: argparse.Namespace, progress: Progress) -> RecordedLaunches:
-    """The launches of a program that is run to its end; those of the kernels with most time."""
+    """The launches of a program that is run to its end; those of the kernels that are studied."""
     progress.step(f"running {program[0]}")
     with scratch() as folder:
         output = sys.stderr.buffer if arguments.json == "-" else None
         found = read_recorded(run_recorded(program, folder, output), program[0])
-    order = sorted(found.launches, key=lambda launch: -found.shares[launch.kernel])
-    kept, left = order[: arguments.most_kernels], order[arguments.most_kernels :]
-    notes = [*found.notes, *(f"{one.kernel} has less of the time and was not looked at (--most-kernels)." for one in left)]
-    return replace(found, launches=tuple(kept), notes=tuple(notes))
+    return chosen(found, arguments.most_kernels, arguments.plan)
 
 
 def _write(report: OpenclReport, arguments: argparse.Namespace) -> None:

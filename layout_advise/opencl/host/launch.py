@@ -82,6 +82,8 @@ def checked_kernel(program: KernelProgram, launch: Launch) -> Kernel:
             what = f"cannot lay out the buffers of kernel {kernel.name}"
             raise UsageError(what, f"parameter {parameter.name} is an image, a pipe or a sampler", "leave it as it is")
         if forms[type(argument)] != parameter.form:
+            if parameter.form == "buffer" and isinstance(argument, LocalArgument):
+                raise UsageError(f"the arguments of kernel {kernel.name} do not fit", f"{parameter.name} is given no buffer")
             why = f"parameter {parameter.name} is a {parameter.form}, a {forms[type(argument)]} is given"
             raise UsageError(f"the arguments of kernel {kernel.name} do not fit", why)
     return kernel

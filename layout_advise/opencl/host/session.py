@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -13,6 +14,11 @@ import numpy as np
 from layout_advise.errors import SourceError
 from layout_advise.opencl.host.launch import Argument, BufferArgument, Bytes, LocalArgument
 from layout_advise.opencl.host.platforms import opencl
+
+_FRAME = re.compile(
+    r"clBuildProgram failed|Build on <|\(options: |Error\(s\) while|Device .* failed to build|\d+ errors? gen"
+)
+"""What pyopencl and drivers write around a compiler's own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class DeviceSession:
                 warnings.simplefilter("ignore")
                 return program.build(options=options.split(), cache_dir=False)
         except (cl.Error, RuntimeError) as error:
-            raise SourceError(f"{name} does not build on {self.device.name}", _complaint(str(error)), "") from error
+            raise SourceError(f"{name} does not build on {self.device.name}", complaint(str(error)), "") from error
 
     def buffer(self, data: Bytes) -> Any:
         """A buffer of the device with this content."""
@@ -97,7 +103,8 @@ class DeviceSession:
         return LaunchTime(float(event.profile.end - event.profile.start), float(wall), float(cpu))
 
 
-def _complaint(log: str) -> str:
-    """The first error in a build log, or its last line."""
+def complaint(log: str) -> str:
+    """The first error in a build log, or its first line that is not of the driver's frame around it."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return next((line for line in lines if "error:" in line), lines[-1] if lines else "no log")
+    said = [line for line in lines if not _FRAME.match(line)]
+    return next((line for line in said if "error:" in line), said[0] if said else "no log")

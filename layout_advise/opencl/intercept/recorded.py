@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.errors import ProgramError
+from layout_advise.errors import MachineError, ProgramError, SourceError
 from layout_advise.opencl.host.launch import Argument, BufferArgument, Bytes, Launch, LocalArgument, ValueArgument
+from layout_advise.opencl.host.platforms import GET_PLATFORM
+from layout_advise.opencl.host.session import complaint
 from layout_advise.opencl.intercept.events import BufferEvent, read_events
 
 LEFT_ALONE = {
@@ -41,8 +43,9 @@ class RecordedLaunches:
 def read_recorded(folder: Path, program: str) -> RecordedLaunches:
     """The launches in a folder of the recorder. Raises ProgramError where there is none."""
     if not (folder / "counts").exists():
-        why = "it launched no kernel through libOpenCL"
-        raise ProgramError(f"nothing to advise on in {program}", why, "give it arguments with which it does")
+        what = f"nothing to advise on in {program}"
+        tell_of_failure(folder, what)
+        raise ProgramError(what, "it launched no kernel through libOpenCL", "give it arguments with which it does")
     rows = [line.rsplit(" ", 3) for line in (folder / "counts").read_text().splitlines()]
     total = sum(float(row[3]) for row in rows) or 1.0
     shares: dict[str, float] = {}
@@ -61,10 +64,22 @@ def read_recorded(folder: Path, program: str) -> RecordedLaunches:
     return RecordedLaunches(tuple(launches), shares, tuple(notes), read_events(folder / "order"), tuple(kernels))
 
 
+def tell_of_failure(folder: Path, what: str) -> None:
+    """Raises MachineError where the program found no platform, SourceError where a program of it did not build; returns
+    where neither was seen."""
+    if (folder / "platforms").exists():
+        raise MachineError(what, "it finds no OpenCL platform", GET_PLATFORM)
+    if (folder / "failed").exists():
+        log = (folder / "failed").read_text(errors="replace")
+        raise SourceError(what, f"its kernels do not build: {complaint(log)}")
+
+
 def _launch(folder: Path, name: str, calls: int) -> Launch | str:
     """A launch, or why it cannot be studied."""
     if not (folder / "launch").exists():
         return "its launch could not be written down"
+    if (folder / "linked").exists():
+        return "its program was linked of several, there is no one source to read"
     if not (folder / "source").exists():
         return "its program was made of a binary, there is no source to read"
     lines = [line.split() for line in (folder / "launch").read_text().splitlines()]

@@ -4,8 +4,9 @@
  * LAYOUT_ADVISE_RECORD names an empty folder. Launch number k of the first of each kernel goes to the folder k in it (files
  * launch, source, options, bN for buffer N), the counts to the file counts, one line a kernel. The file order has what happens
  * to buffers, one line each: n BUFFER (made without data), w (the host writes all of it), c (a part), r (the host reads),
- * k KERNEL BUFFER... (a launch), o (something else), and more where there is too much of it. Calls are passed on to the library
- * that the program would have called; queues are drained before a recorded launch and around a timed one. */
+ * k KERNEL BUFFER... (a launch), o (something else), and more where there is too much of it. The file failed has the log of the
+ * first program that did not build, the file platforms is there where the program found none. Calls are passed on to the
+ * library that the program would have called; queues are drained before a recorded launch and around a timed one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -22,7 +23,7 @@
 typedef void *handle;
 
 enum { MOST = 4096, MOST_ARGUMENTS = 128, FUNCTION_NAME = 0x1190, READ_BLOCKING = 1, PATH = 4096 };
-enum { COMMAND_TYPE = 0x11D2, USER_EVENT = 0x1204 };
+enum { COMMAND_TYPE = 0x11D2, USER_EVENT = 0x1204, BUILD_LOG = 0x1183, DEVICES_OF_PROGRAM = 0x1163 };
 enum { USES_HOST_DATA = 1 << 3 | 1 << 5, MAPPED_TO_WRITE = 1 << 1, MAPPED_ANEW = 1 << 2, MOST_EVENTS = 1 << 20 };
 enum memory_kind { NO_MEMORY, BUFFER, PART_OF_BUFFER, NOT_A_BUFFER };
 
@@ -36,6 +37,7 @@ struct memory {
 struct program {
     handle id;
     char *source, *options;
+    int parts; /* how many programs it was linked of; 0: it was not linked */
 };
 
 struct argument {
@@ -146,7 +148,7 @@ static void know_program(handle id, char *source)
 {
     pthread_mutex_lock(&lock);
     if (id != NULL && program_count < MOST)
-        programs[program_count++] = (struct program){id, source, NULL};
+        programs[program_count++] = (struct program){id, source, NULL, 0};
     pthread_mutex_unlock(&lock);
 }
 
@@ -310,6 +312,8 @@ static void write_launch(int number, const struct kernel *kernel, handle queue, 
     const struct program *program = kernel->program;
     if (program != NULL && program->source != NULL)
         write_text(number, "source", program->source);
+    if (program != NULL && program->parts > 1)
+        write_text(number, "linked", "");
     write_text(number, "options", program != NULL && program->options != NULL ? program->options : "");
     FILE *file = opened(number, "launch");
     if (file == NULL)
@@ -389,10 +393,34 @@ handle clCreateProgramWithIL(handle context, const void *il, size_t length, int 
     return made;
 }
 
-int clBuildProgram(handle program, uint32_t count, const handle *devices, const char *options,
-                   void (*notify)(handle, void *), void *data)
+int clGetProgramInfo(handle program, uint32_t what, size_t bytes, void *value, size_t *needed);
+int clGetProgramBuildInfo(handle program, handle device, uint32_t what, size_t bytes, void *value, size_t *needed);
+
+/* Writes down why a program did not build: the log of the first device that has one. */
+static void write_failure(handle program)
 {
-    NEXT(clBuildProgram)
+    enum { ROOM = 1 << 16, MOST_DEVICES = 64 };
+    static int told;
+    if (told || getenv("LAYOUT_ADVISE_RECORD") == NULL)
+        return;
+    void *symbols[] = {next("clGetProgramInfo"), next("clGetProgramBuildInfo")};
+    __typeof__(&clGetProgramInfo) ask;
+    __typeof__(&clGetProgramBuildInfo) ask_device;
+    memcpy(&ask, &symbols[0], sizeof ask);
+    memcpy(&ask_device, &symbols[1], sizeof ask_device);
+    handle devices[MOST_DEVICES] = {NULL};
+    size_t bytes = 0;
+    char *log = calloc(ROOM, 1);
+    if (log != NULL && ask(program, DEVICES_OF_PROGRAM, sizeof devices, devices, &bytes) == 0)
+        for (size_t k = 0; k < bytes / sizeof(handle) && log[0] == '\0'; k++)
+            ask_device(program, devices[k], BUILD_LOG, ROOM - 1, log, NULL);
+    told = 1;
+    write_text(-1, "failed", log != NULL && log[0] != '\0' ? log : "the driver gives no log");
+    free(log);
+}
+
+static void know_options(handle program, const char *options)
+{
     pthread_mutex_lock(&lock);
     struct program *known = program_of(program);
     if (known != NULL && options != NULL) {
@@ -400,7 +428,62 @@ int clBuildProgram(handle program, uint32_t count, const handle *devices, const 
         known->options = strdup(options);
     }
     pthread_mutex_unlock(&lock);
-    return real(program, count, devices, options, notify, data);
+}
+
+int clBuildProgram(handle program, uint32_t count, const handle *devices, const char *options,
+                   void (*notify)(handle, void *), void *data)
+{
+    NEXT(clBuildProgram)
+    know_options(program, options);
+    int result = real(program, count, devices, options, notify, data);
+    if (result != 0)
+        write_failure(program);
+    return result;
+}
+
+int clCompileProgram(handle program, uint32_t count, const handle *devices, const char *options, uint32_t headers,
+                     const handle *header, const char **names, void (*notify)(handle, void *), void *data)
+{
+    NEXT(clCompileProgram)
+    know_options(program, options);
+    int result = real(program, count, devices, options, headers, header, names, notify, data);
+    if (result != 0)
+        write_failure(program);
+    return result;
+}
+
+/* A program that is linked of one other has the source of that one. */
+handle clLinkProgram(handle context, uint32_t count, const handle *devices, const char *options, uint32_t parts,
+                     const handle *part, void (*notify)(handle, void *), void *data, int *error)
+{
+    NEXT(clLinkProgram)
+    handle made = real(context, count, devices, options, parts, part, notify, data, error);
+    pthread_mutex_lock(&lock);
+    const struct program *first = parts == 1 ? program_of(part[0]) : NULL;
+    char *source = first != NULL && first->source != NULL ? strdup(first->source) : NULL;
+    char *compiled = first != NULL && first->options != NULL ? strdup(first->options) : NULL;
+    pthread_mutex_unlock(&lock);
+    know_program(made, source);
+    know_options(made, compiled);
+    pthread_mutex_lock(&lock);
+    struct program *known = program_of(made);
+    if (known != NULL)
+        known->parts = (int)parts;
+    pthread_mutex_unlock(&lock);
+    free(compiled);
+    return made;
+}
+
+int clGetPlatformIDs(uint32_t room, handle *platforms, uint32_t *count)
+{
+    NEXT(clGetPlatformIDs)
+    uint32_t there = 0;
+    int result = real(room, platforms, &there);
+    if (count != NULL)
+        *count = there;
+    if ((result != 0 || there == 0) && getenv("LAYOUT_ADVISE_RECORD") != NULL)
+        write_text(-1, "platforms", "");
+    return result;
 }
 
 handle clCreateKernel(handle program, const char *name, int *error)
@@ -473,6 +556,15 @@ handle clCreateBuffer(handle context, uint64_t flags, size_t bytes, void *data, 
     return made;
 }
 
+handle clCreateBufferWithProperties(handle context, const uint64_t *properties, uint64_t flags, size_t bytes, void *data,
+                                   int *error)
+{
+    NEXT(clCreateBufferWithProperties)
+    handle made = real(context, properties, flags, bytes, data, error);
+    know_memory(made, BUFFER, bytes, (flags & USES_HOST_DATA) != 0);
+    return made;
+}
+
 handle clCreateSubBuffer(handle buffer, uint64_t flags, uint32_t type, const void *region, int *error)
 {
     NEXT(clCreateSubBuffer)
@@ -485,6 +577,49 @@ handle clCreateImage(handle context, uint64_t flags, const void *format, const v
 {
     NEXT(clCreateImage)
     handle made = real(context, flags, format, shape, data, error);
+    know_memory(made, NOT_A_BUFFER, 0, 0);
+    return made;
+}
+
+handle clCreateImageWithProperties(handle context, const uint64_t *properties, uint64_t flags, const void *format,
+                                  const void *shape, void *data, int *error)
+{
+    NEXT(clCreateImageWithProperties)
+    handle made = real(context, properties, flags, format, shape, data, error);
+    know_memory(made, NOT_A_BUFFER, 0, 0);
+    return made;
+}
+
+handle clCreateImage2D(handle context, uint64_t flags, const void *format, size_t width, size_t height, size_t row,
+                       void *data, int *error)
+{
+    NEXT(clCreateImage2D)
+    handle made = real(context, flags, format, width, height, row, data, error);
+    know_memory(made, NOT_A_BUFFER, 0, 0);
+    return made;
+}
+
+handle clCreateImage3D(handle context, uint64_t flags, const void *format, size_t width, size_t height, size_t depth,
+                       size_t row, size_t slice, void *data, int *error)
+{
+    NEXT(clCreateImage3D)
+    handle made = real(context, flags, format, width, height, depth, row, slice, data, error);
+    know_memory(made, NOT_A_BUFFER, 0, 0);
+    return made;
+}
+
+handle clCreateSampler(handle context, uint32_t normalized, uint32_t addressing, uint32_t filter, int *error)
+{
+    NEXT(clCreateSampler)
+    handle made = real(context, normalized, addressing, filter, error);
+    know_memory(made, NOT_A_BUFFER, 0, 0);
+    return made;
+}
+
+handle clCreateSamplerWithProperties(handle context, const uint64_t *properties, int *error)
+{
+    NEXT(clCreateSamplerWithProperties)
+    handle made = real(context, properties, error);
     know_memory(made, NOT_A_BUFFER, 0, 0);
     return made;
 }
@@ -530,6 +665,30 @@ int clEnqueueCopyBuffer(handle queue, handle from, handle to, size_t from_offset
     NEXT(clEnqueueCopyBuffer)
     something_else();
     return real(queue, from, to, from_offset, to_offset, bytes, waits, wait, event);
+}
+
+int clEnqueueCopyBufferRect(handle queue, handle from, handle to, const size_t *from_offset, const size_t *to_offset,
+                            const size_t *region, size_t from_row, size_t from_slice, size_t to_row, size_t to_slice,
+                            uint32_t waits, const handle *wait, handle *event)
+{
+    NEXT(clEnqueueCopyBufferRect)
+    something_else();
+    return real(queue, from, to, from_offset, to_offset, region, from_row, from_slice, to_row, to_slice, waits, wait, event);
+}
+
+int clEnqueueCopyImageToBuffer(handle queue, handle from, handle to, const size_t *origin, const size_t *region,
+                               size_t offset, uint32_t waits, const handle *wait, handle *event)
+{
+    NEXT(clEnqueueCopyImageToBuffer)
+    something_else();
+    return real(queue, from, to, origin, region, offset, waits, wait, event);
+}
+
+int clEnqueueTask(handle queue, handle kernel, uint32_t waits, const handle *wait, handle *event)
+{
+    NEXT(clEnqueueTask)
+    something_else();
+    return real(queue, kernel, waits, wait, event);
 }
 
 int clEnqueueFillBuffer(handle queue, handle buffer, const void *pattern, size_t size, size_t offset, size_t bytes,

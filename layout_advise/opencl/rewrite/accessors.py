@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from layout_advise.opencl.rewrite.layouts import BufferLayout, TiledCluster
 from layout_advise.opencl.source.kernels import BufferMember
 
+_HELD = {"atomic_int": "int", "atomic_uint": "uint", "atomic_long": "long", "atomic_ulong": "ulong",
+         "atomic_float": "float", "atomic_double": "double"}  # fmt: skip
+"""What atomic members hold."""
 _ARRAY = re.compile(r"(.*?)\s*((?:\[\d+\])+)")
 
 
@@ -30,9 +32,9 @@ def functions(layout: BufferLayout, prefix: str, space: str, notes: dict[str, in
         for member, offset in zip(cluster.members, cluster.offsets, strict=True):
             note = f"    layout_advise_note(p.log, {notes[member.name]}u);\n" if notes is not None else ""
             parts.append(_place(prefix, space, name, cluster, member, offset, note))
-    parts += [write(layout, prefix) for write in (_plus, _stepped, _stepping, _minus, _same, _load)]
-    if space == "__global":
-        parts += [_store(layout, prefix), _put(layout, prefix)]
+    parts += [write(layout, prefix) for write in (_plus, _stepped, _stepping, _minus, _same)]
+    copies = (_load, _store, _put) if space == "__global" else (_load,)
+    parts += [write(layout, prefix, space) for write in copies]
     return "\n".join(parts)
 
 
@@ -83,33 +85,39 @@ def _same(_: BufferLayout, prefix: str) -> str:
     return _function("int", f"{prefix}_same({prefix}_ref p, {prefix}_ref q)", body)
 
 
-def _moved(prefix: str, layout: BufferLayout, move: Callable[[str, str], str]) -> list[str]:
-    """A line for each member; arrays go element by element."""
+def _moved(layout: BufferLayout, prefix: str, space: str, own: str, loads: bool = False) -> list[str]:
+    """A line for each member, into the buffers or (``loads``) out of them; arrays go element by element, atomic members as
+    the numbers that they hold, since a copy is not atomic."""
     lines = []
     for member in layout.record.members:
-        place = f"(*{prefix}_of_{member.name}(p, k))"
+        address, copy = f"{prefix}_of_{member.name}(p, k)", f"{own}{member.name}"
+        place = f"(*{address})"
+        if member.type in _HELD:
+            held = _HELD[member.type]
+            place, copy = f"*({space} {held} *){address}", f"*(__private {held} *)&{copy}"
         found = _ARRAY.fullmatch(member.type)
         sizes = [int(n) for n in re.findall(r"\d+", found[2])] if found else []
         names = [f"i{depth}" for depth in range(len(sizes))]
         loops = " ".join(f"for (int {i} = 0; {i} < {n}; {i}++)" for i, n in zip(names, sizes, strict=True))
         index = "".join(f"[{i}]" for i in names)
-        lines.append(f"{loops} {move(place + index, f'e.{member.name}{index}')}".strip())
+        there, here = place + index, copy + index
+        lines.append(f"{loops} {here} = {there};".strip() if loads else f"{loops} {there} = {here};".strip())
     return lines
 
 
-def _load(layout: BufferLayout, prefix: str) -> str:
+def _load(layout: BufferLayout, prefix: str, space: str) -> str:
     kind = layout.record.name
-    lines = _moved(prefix, layout, lambda place, own: f"{own} = {place};")
+    lines = _moved(layout, prefix, space, "e.", loads=True)
     return _function(kind, f"{prefix}_load({prefix}_ref p, long k)", f"{kind} e;", *lines, "return e;")
 
 
-def _store(layout: BufferLayout, prefix: str) -> str:
+def _store(layout: BufferLayout, prefix: str, space: str) -> str:
     kind = layout.record.name
-    lines = _moved(prefix, layout, lambda place, own: f"{place} = {own};")
+    lines = _moved(layout, prefix, space, "e.")
     return _function(kind, f"{prefix}_store({prefix}_ref p, long k, {kind} e)", *lines, "return e;")
 
 
-def _put(layout: BufferLayout, prefix: str) -> str:
+def _put(layout: BufferLayout, prefix: str, space: str) -> str:
     kind = layout.record.name
-    lines = _moved(prefix, layout, lambda place, own: f"{place} = {own};".replace("= e.", "= e->"))
+    lines = _moved(layout, prefix, space, "e->")
     return _function("void", f"{prefix}_put({prefix}_ref p, long k, const __private {kind} *e)", *lines)

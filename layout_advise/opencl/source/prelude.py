@@ -59,7 +59,32 @@ _CONSTANTS = {
     "DBL_MIN": "2.2250738585072014e-308",
     "DBL_EPSILON": "2.220446049250313e-16",
     "NULL": "((void *)0)",
+    "ATOMIC_VAR_INIT(x)": "(x)",
+    "CLK_NORMALIZED_COORDS_FALSE": "0x00u",
+    "CLK_NORMALIZED_COORDS_TRUE": "0x01u",
+    "CLK_ADDRESS_NONE": "0x00u",
+    "CLK_ADDRESS_CLAMP_TO_EDGE": "0x02u",
+    "CLK_ADDRESS_CLAMP": "0x04u",
+    "CLK_ADDRESS_REPEAT": "0x06u",
+    "CLK_ADDRESS_MIRRORED_REPEAT": "0x08u",
+    "CLK_FILTER_NEAREST": "0x10u",
+    "CLK_FILTER_LINEAR": "0x20u",
 }
+_FEATURES = (
+    "atomic_order_acq_rel",
+    "atomic_order_seq_cst",
+    "atomic_scope_device",
+    "atomic_scope_all_devices",
+    "generic_address_space",
+    "read_write_images",
+    "work_group_collective_functions",
+)
+"""What OpenCL C 2.0 has and the parser wants to be told of, or it does not know the functions."""
+_ENUMS = {
+    "memory_order": ("relaxed", "acquire", "release", "acq_rel", "seq_cst"),
+    "memory_scope": ("work_item", "work_group", "device", "all_svm_devices", "sub_group"),
+}
+"""Types of the arguments of atomic functions of OpenCL 2.0; the parser knows the values by names of its own."""
 
 
 def prelude() -> str:
@@ -68,7 +93,17 @@ def prelude() -> str:
     lines += ["typedef unsigned long size_t;", "typedef long ptrdiff_t;", "typedef long intptr_t;"]
     lines += ["typedef unsigned long uintptr_t;", "typedef uint cl_mem_fence_flags;"]
     # without these the parser does not know the functions that take pointers
-    lines += ["#define __opencl_c_named_address_space_builtins 1", "#define cl_khr_fp16 1"]
+    lines += [
+        "#define __opencl_c_named_address_space_builtins 1",
+        "#define cl_khr_fp16 1",
+        "#if __OPENCL_C_VERSION__ >= 200",
+    ]
+    lines += [f"#define __opencl_c_{name} 1" for name in _FEATURES]
+    for name, words in _ENUMS.items():
+        own = "__ATOMIC_{}" if name == "memory_order" else "__OPENCL_MEMORY_SCOPE_{}"
+        values = ", ".join(f"{name}_{word} = {own.format(word.upper())}" for word in words)
+        lines.append(f"typedef enum {name} {{ {values} }} {name};")
+    lines.append("#endif")
     lines += [f"#pragma OPENCL EXTENSION {name} : enable" for name in ("cl_khr_fp64", "cl_khr_fp16")]
     for name in _SCALARS:
         lines += [f"typedef {name} {name}{n} __attribute__((ext_vector_type({n})));" for n in _WIDTHS]

@@ -37,7 +37,8 @@ def plain(source: str, options: str = "", name: str = "kernel.cl") -> PlainSourc
     version = _version(rest)
     command = ["gcc", "-E", "-undef", "-x", "c", "-w", *macros, *_predefined(version), "-"]
     try:
-        done = subprocess.run(command, input=source, capture_output=True, text=True, check=False, cwd=tempfile.gettempdir())
+        with tempfile.TemporaryDirectory(prefix="layout-advise-") as empty:  # where it is run headers are looked for
+            done = subprocess.run(command, input=source, capture_output=True, text=True, check=False, cwd=empty)
     except OSError as error:
         raise MachineError("cannot read kernels", "gcc, whose preprocessor is used, is missing", "install gcc") from error
     if done.returncode:

@@ -101,7 +101,8 @@ def _record(node: Syntax) -> BufferRecord:
     named = [child for child in node.children if child.kind == "FIELD_DECL" and child.name and not child.bits]
     rest = [child for child in node.children if child.kind in ("FIELD_DECL", "UNION_DECL") and child not in named]
     members = tuple(_member(child) for child in named)
-    obstacle = "it has a union or bit fields" if rest else ""
+    empty = [member.name for member in members if member.bytes == 0]
+    obstacle = "it has a union or bit fields" if rest else f"its member {empty[0]} has no size" if empty else ""
     return BufferRecord(node.shape.text, node.declares, node.shape.size, members, node, obstacle)
 
 
@@ -111,8 +112,7 @@ def _member(node: Syntax) -> BufferMember:
 
 def _spelled(shape: CType) -> str:
     """The type as OpenCL C writes it: ``float4`` for what libclang calls by its attribute."""
-    found = re.fullmatch(r"(.*?)\s*__attribute__\(\(ext_vector_type\((\d+)\)\)\)", shape.text)
-    if found is None:
-        return shape.text
     scalar = {"unsigned char": "uchar", "unsigned short": "ushort", "unsigned int": "uint", "unsigned long": "ulong"}
-    return scalar.get(found[1], found[1]) + found[2]
+    atomic = re.sub(r"_Atomic\(([^()]*)\)", lambda found: "atomic_" + scalar.get(found[1], found[1]), shape.text)
+    found = re.fullmatch(r"(.*?)\s*__attribute__\(\(ext_vector_type\((\d+)\)\)\)", atomic)
+    return atomic if found is None else scalar.get(found[1], found[1]) + found[2]

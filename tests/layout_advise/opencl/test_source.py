@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ def test_macros_of_the_build_options_are_expanded(tmp_path: Path) -> None:
     program = read_program(source, f"-DT=double -D WITH -DLIMIT=3 -I {tmp_path}")
     assert (program.kernels[0].line, program.records[0].bytes) == (3, 16)
     assert read_program(source, f"-DT=float -I {tmp_path}").kernels == ()
+
+
+def test_headers_are_not_taken_from_where_temporary_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "h.h").write_text("typedef int T;\n")
+    (tmp_path / "h.h").write_text("#error not this one\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert read_program('#include "h.h"\n__kernel void k(__global T *p) { p[0] = 1; }', f"-I {tmp_path / 'own'}").kernels
 
 
 def test_a_source_that_does_not_parse_tells_its_own_line() -> None:

@@ -1,0 +1,1 @@
+"""Tests of what cannot be studied: it is told in one line."""

@@ -1,0 +1,54 @@
+"""The search uses the layouts that it may measure, never more, and none twice; times are made up."""
+
+from __future__ import annotations
+
+import pytest
+
+from layout_advise.opencl import search
+from layout_advise.opencl.candidates import key
+from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, VariantOutcome
+from layout_advise.opencl.measure.verify import Compared
+from layout_advise.opencl.policy import OPENCL
+from layout_advise.opencl.search import DeviceSearch, Searched
+from layout_advise.opencl.source.read import read_program
+from layout_advise.opencl.study import records_of
+from tests.support.opencl.kernels import forces_launch
+
+SAME = Compared(100, 50, "")
+
+
+def searched(monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], problem: str = "") -> Searched:
+    """A search in which layouts that have the members ``wanted`` in one cluster by themselves are twice as fast."""
+
+    def outcomes(job: KernelJob) -> list[VariantOutcome]:
+        found = []
+        for one in job.variants:
+            fast = bool(one.layouts) and wanted in one.layouts[0].partition
+            ns = 50.0 if fast else 100.0 + sum(t for layout in one.layouts for t in layout.tiles) / 1e3
+            found.append(VariantOutcome(ns, ns, ns, problem if one.layouts else "", SAME))
+        return found
+
+    monkeypatch.setattr(search, "outcomes_apart", outcomes)
+    monkeypatch.setattr(search, "over_processes", lambda job, processes: [outcomes(job) for _ in range(processes)])
+    launch = forces_launch(64)
+    program = read_program(launch.source)
+    records = [one.graph for one in records_of(program, [launch]) if one.note is None]
+    return DeviceSearch(program, [launch], records, DeviceName("p", "d"), lambda _text: None).run(2)
+
+
+def test_all_that_may_be_is_measured_and_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = searched(monkeypatch, (0, 1, 2, 6))
+    assert len(found.tried) == OPENCL.most_measured
+    assert len({key(one.variant.layouts) for one in found.tried}) == len(found.tried)
+
+
+def test_a_layout_one_step_away_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = searched(monkeypatch, (3,))  # vx alone, which neither the graph nor an even cut proposes by itself
+    assert found.best()[0].screened == 2
+    assert (3,) in found.best()[0].variant.layouts[0].partition
+
+
+def test_nothing_is_beside_what_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = searched(monkeypatch, (3,), "does not build")
+    assert not found.best()
+    assert 0 < len(found.tried) < OPENCL.most_measured
