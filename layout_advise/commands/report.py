@@ -73,9 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.format != "text":
         _put(FORMATS[arguments.format](report), arguments.output)
     elif arguments.output:
-        _put(common.text(report, arguments), arguments.output)
+        _put(common.text(report, arguments, Path(arguments.run)), arguments.output)
     else:
-        common.show(report, arguments)
+        common.show(report, arguments, Path(arguments.run))
     return common.FAIL_ON_REACHED if common.advised(report, arguments.fail_on) else 0
 
 

@@ -8,6 +8,7 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages import tables
 from layout_advise.reports.words import hotspot_words, layout_words, plan_words, quantities
+from layout_advise.reports.words.brief_names import readable
 from layout_advise.reports.words.first_screen import check_effect, first_screen, short
 
 MOST_LAYOUTS = 10
@@ -16,6 +17,7 @@ MOST_LAYOUTS = 10
 def markdown(report: Report) -> str:
     """The first screen of each region and its layouts as a table."""
     lines: list[str] = []
+    report = readable(report)
     if report.plan is not None:
         lines += [f"# {escaped(plan_words.leading(report.plan))}", ""]
         lines += [

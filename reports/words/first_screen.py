@@ -114,7 +114,9 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
     checks = report.quality.checks
     failed = sum(not check.ok for check in checks)
     if failed:
-        yield Mark("!", f"{failed} of {len(checks)} checks failed", False)
+        known = all(effect_of(check) == reason_words.IN_THE_INTERVAL for check in checks if not check.ok)
+        text = f"{failed} of {len(checks)} checks failed"
+        yield Mark("!", f"{text}, {reason_words.IN_THE_INTERVAL}" if known else text, None if known else False)
 
 
 def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[str]:
