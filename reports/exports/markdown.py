@@ -30,7 +30,7 @@ def markdown(report: Report) -> str:
         lines += [f"- {escaped(hotspot_words.passed_over(one))}"]
     failed = [f"- {escaped(check_effect(check))}" for check in report.quality.checks if not check.ok]
     lines += ["### Checks that failed", "", *failed, ""] if failed else []
-    lines.append(f"layout-advise {report.tool.version}, {report.machine.cpu}, {report.created}")
+    lines.append(escaped(f"layout-advise {report.tool.version}, {report.machine.cpu}, {report.created}"))
     return "\n".join(lines) + "\n"
 
 

@@ -25,7 +25,7 @@ def notes(report: Report, root: str = "") -> list[str]:
         lines.append(f"{place}: {'warning' if hotspot.verdict.action == 'change' else 'note'}: {headline(hotspot)}")
         lines += [f"{place}: note: {text}" for text in short(first_screen(report, hotspot))]
         lines += [f"{relative(file, root)}:{line}: note: {text}" for file, line, text in accesses(hotspot)]
-    return lines
+    return [line.replace("\n", " ") for line in lines]
 
 
 def accesses(hotspot: HotspotReport) -> Iterator[tuple[str, int, str]]:

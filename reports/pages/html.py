@@ -32,6 +32,7 @@ from layout_advise.reports.words import (
 )
 from layout_advise.reports.words.brief_names import brief, long_names, with_brief_names
 from layout_advise.reports.words.first_screen import apply_command, check_effect, first_screen, short
+from layout_advise.reports.words.visible import visible
 
 MOST_SOURCES = 8
 SOURCE_BUDGET = 300_000
@@ -257,7 +258,7 @@ def render(report: Report) -> str:
     """The whole page, with brief names."""
     names = long_names(report)
     report = with_brief_names(report, names)
-    return (
+    return visible(
         environment({short: name for name, short in names.items()})
         .get_template("report.html")
         .render(
