@@ -28,7 +28,7 @@ def markdown(report: Report) -> str:
         lines += [*_region(report, hotspot), ""]
     for one in report.passed_over:
         lines += [f"- {escaped(hotspot_words.passed_over(one))}"]
-    failed = [f"- {escaped(check_effect(check))}" for check in report.quality.checks if not check.ok]
+    failed = [f"- {escaped(check_effect(check, report))}" for check in report.quality.checks if not check.ok]
     lines += ["### Checks that failed", "", *failed, ""] if failed else []
     lines.append(escaped(f"layout-advise {report.tool.version}, {report.machine.cpu}, {report.created}"))
     return "\n".join(lines) + "\n"

@@ -66,10 +66,8 @@ def render(
             _say(console, _hotspot_line(hotspot))
     if len(report.hotspots) > 1 and not (verbose or whole):
         console.print()
-        _say(
-            console,
-            f"the tables of the other {len(report.hotspots) - 1} regions: `layout-advise report RUN --all`, report.html",
-        )
+        others = "region" if len(report.hotspots) == 2 else f"{len(report.hotspots) - 1} regions"
+        _say(console, f"the tables of the other {others}: `layout-advise report {run} --all`, report.html")
     for row in report.over_regions:
         _say(console, plan_words.sentence(row))
     for one in report.passed_over:
@@ -346,4 +344,4 @@ def _quality(console: PlainConsole, report: Report, verbose: bool) -> None:
         console, f"quality of the experiment: {passed} of {len(checks)} checks passed · {report.seconds.total:.1f} s in all"
     )
     for check in checks if verbose else [check for check in checks if not check.ok]:
-        _say(console, f"  {'ok: ' + check.text if check.ok else 'not ok: ' + check_effect(check)}")
+        _say(console, f"  {'ok: ' + check.text if check.ok else 'not ok: ' + check_effect(check, report)}")

@@ -79,4 +79,4 @@ def test_the_demo_runs_in_it(rights: Sequence[str], snapshots: set[str], store: 
     assert told.returncode == 0, told.stderr[-2000:]
     hotspot = json.loads((tmp_path / "demo.layout" / "report.json").read_text())["hotspots"][0]
     assert hotspot["snapshot"] in snapshots
-    assert any(c["evidence"] == "verified" for c in hotspot["candidates"])
+    assert any(c["evidence"] == "verified" for c in hotspot["candidates"]), hotspot["verdict"]["text"]
