@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.test_docs import PAGES, PLACEHOLDERS, blocks, helps, inline
 from tests.support.opencl.kernels import device
 from tests.support.paths import ROOT
+from tests.support.shipping.pages import PAGES, PLACEHOLDERS, blocks, helps, inline
 
 APP = """#include <stdio.h>
 #include <stdlib.h>
