@@ -25,7 +25,7 @@ from layout_advise.apply.sources import SUFFIXES, SourceFile, from_command, from
 from layout_advise.commands import common
 from layout_advise.compare.applied import AppliedLayout, note
 from layout_advise.errors import SourceError, UsageError
-from layout_advise.reports.model.contract import read_report
+from layout_advise.reports.model.contract import Report, read_report
 from layout_advise.reports.model.wanted import wanted
 from layout_advise.rundir import write_atomically
 
@@ -47,13 +47,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _program(report: Report) -> Path:
+    """The file of the program that was traced. Raises SourceError where it is not there."""
+    named = report.command[0] if report.command else report.binary.path
+    try:
+        program = Path(named).resolve()
+        there = program.is_file()
+    except ValueError:  # a zero byte
+        program, there = Path(named), False
+    if not there:
+        raise SourceError("cannot read the program that was traced", f"no {program}", "build and trace it again")
+    return program
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Carry out ``apply``."""
     report = read_report(common.existing(arguments.run))
     layout = wanted(report, arguments.candidate)
-    program = Path(report.command[0]).resolve()
-    if not program.is_file():
-        raise SourceError("cannot read the program that was traced", f"no {program}", "build and trace it again")
+    program = _program(report)
     sources = _sources(arguments, program)
     _check_sources(program, sources)
     tree = _tree(arguments, program, sources)

@@ -13,6 +13,7 @@ from layout_advise.reports.model.contract import Report, encode
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages import terminal
 from layout_advise.reports.pages.console import styled
+from layout_advise.reports.words.brief_names import readable
 from layout_advise.reports.words.headline import headline
 from layout_advise.reports.words.plan_words import leading
 
@@ -32,7 +33,11 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 def add_all(parser: argparse.ArgumentParser) -> None:
     """``--all``."""
-    parser.add_argument("--all", action="store_true", help="print the tables of every region, not only of the hottest one")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="tables of every region, not of the hottest one alone, and long names whole",
+    )
 
 
 FAIL_ON_REACHED = 3
@@ -68,8 +73,8 @@ def width() -> int:
         return int(os.environ.get("COLUMNS", "110")) if os.environ.get("COLUMNS", "110").isdigit() else 110
 
 
-def show(report: Report, arguments: argparse.Namespace) -> None:
-    """Print the report as the options say; the verdict to stderr where stdout is for JSON."""
+def show(report: Report, arguments: argparse.Namespace, run: Path) -> None:
+    """Print the report of a run directory as the options say; the verdict to stderr where stdout is for JSON."""
     if arguments.json == "-":
         sys.stdout.write(encode(report).decode())
         print(*_answers(report), sep="\n", file=sys.stderr)
@@ -82,21 +87,23 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.quiet:
         print(*_answers(report), sep="\n")
         return
-    styled(sys.stdout).write(text(report, arguments))
+    styled(sys.stdout).write(text(report, arguments, run))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print("\n".join(github_lines(report, os.environ.get("GITHUB_WORKSPACE", ""))), file=sys.stderr)
 
 
 def _answers(report: Report) -> list[str]:
     """A line for the whole program, where several regions were studied, then one for each region."""
+    report = readable(report)
     plan = report.plan
     return [*([leading(plan)] if plan is not None else []), *(headline(hotspot) for hotspot in report.hotspots)]
 
 
-def text(report: Report, arguments: argparse.Namespace) -> str:
-    """The report as it is printed."""
+def text(report: Report, arguments: argparse.Namespace, run: Path) -> str:
+    """The report of a run directory as it is printed."""
     colour, verbose = wants_colour(arguments.color), arguments.verbose
-    return terminal.render(report, width=width(), colour=colour, verbose=verbose, whole=arguments.all)
+    whole = arguments.all
+    return terminal.render(report, width=width(), colour=colour, verbose=verbose, whole=whole, run=str(run))
 
 
 def existing(path: str) -> Path:

@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output)
     if arguments.recorded:
         recorded(output)
-        common.show(read_report(output), arguments)
+        common.show(read_report(output), arguments, output)
         print(f"report: {output / 'report.html'}", file=sys.stderr)
         return 0
     program = build(arguments.example, output.with_suffix(".program"))

@@ -30,6 +30,7 @@ from layout_advise.commands.lifting import doctor_lift
 from layout_advise.errors import MachineError, UsageError
 from layout_advise.machine import vector_bytes
 from layout_advise.reports.pages.console import PlainConsole, styled
+from layout_advise.tracer.process.disk_space import runs_code
 
 ADDR_NO_RANDOMIZE = 0x0040000
 
@@ -85,7 +86,11 @@ def _shared_memory() -> Diagnosis:
     if not os.access(shm, os.W_OK):
         return Diagnosis("/dev/shm", False, False, "not writable: traces and dumps go to disk", "mount a tmpfs there")
     room = shutil.disk_usage(shm).free
-    return Diagnosis("/dev/shm", room > 1 << 28, False, f"{room / 2**30:.1f} GiB free", "make room for traces and dumps")
+    text = f"{room / 2**30:.1f} GiB free"
+    if not runs_code(shm):
+        text += ", mounted noexec: traces and mock-ups go to disk, dumps of programs here"
+    hint = "make room for traces and dumps (docker, podman: --shm-size=2g)"
+    return Diagnosis("/dev/shm", room > 1 << 28, False, text, hint)
 
 
 def _criu() -> Diagnosis:

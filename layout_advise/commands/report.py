@@ -28,6 +28,7 @@ from layout_advise.reports.exports.sarif import sarif
 from layout_advise.reports.model.contract import Report, encode, read_report
 from layout_advise.reports.model.redact import without_source
 from layout_advise.reports.pages import figures, html
+from layout_advise.reports.words.visible import visible
 from layout_advise.rundir import write_atomically
 
 FIGURES: tuple[figures.Kind, ...] = ("svg", "png", "pdf")
@@ -73,9 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.format != "text":
         _put(FORMATS[arguments.format](report), arguments.output)
     elif arguments.output:
-        _put(common.text(report, arguments), arguments.output)
+        _put(common.text(report, arguments, Path(arguments.run)), arguments.output)
     else:
-        common.show(report, arguments)
+        common.show(report, arguments, Path(arguments.run))
     return common.FAIL_ON_REACHED if common.advised(report, arguments.fail_on) else 0
 
 
@@ -83,7 +84,7 @@ def _put(text: str, file: str | None) -> None:
     if file is None or file == "-":
         sys.stdout.write(text)
         return
-    write_atomically(Path(file), text.encode())
+    write_atomically(Path(file), visible(text).encode())
 
 
 def _write_figure(report: Report, path: Path) -> None:

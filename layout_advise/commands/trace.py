@@ -218,11 +218,11 @@ def run(arguments: argparse.Namespace) -> int:
     if report is None:
         print(f"results so far: {chosen.output}", file=sys.stderr)
         return 0
-    common.show(report, arguments)
+    common.show(report, arguments, chosen.output)
     print(f"report: {chosen.output / 'report.html'}", file=sys.stderr)
     for hotspot in report.hotspots:
-        if offered := apply_command(hotspot, str(chosen.output)):
-            print(f"to write {offered.layout} into the source: {offered.command}", file=sys.stderr)
+        if (arguments.quiet or arguments.json == "-") and (offered := apply_command(hotspot, str(chosen.output))):
+            print(f"to write {offered.layout}: {offered.command}", file=sys.stderr)
         if command := views_command(hotspot, str(chosen.output)):
             print(f"to annotate its loops for a temporary layout: {command}", file=sys.stderr)
     return common.FAIL_ON_REACHED if common.advised(report, arguments.fail_on) else 0

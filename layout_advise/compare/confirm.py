@@ -105,7 +105,7 @@ def _sentences(
         said.append(f"This is {what} ({found.candidate.id}: {layout_words.families(found.candidate)}){rest}.")
     else:
         said.append(f"This is none of the layouts tried in {run}.")
-    name = hotspot_words.name(new)
+    name = hotspot_words.short_name(new)
     if time.speedup is None:
         said.append(f"Not compared with the run before: {time.why}.")
     else:

@@ -60,14 +60,17 @@ def compared(old: Report, new: Report) -> ComparedRuns:
     only_old = [h for h in old.hotspots if all(h is not a for a, _ in pairs)]
     only_new = [h for h in new.hotspots if all(h is not b for _, b in pairs)]
     return ComparedRuns(
-        regions, tuple(map(hotspot_words.name, only_old)), tuple(map(hotspot_words.name, only_new)), note if pairs else ""
+        regions,
+        tuple(map(hotspot_words.short_name, only_old)),
+        tuple(map(hotspot_words.short_name, only_new)),
+        note if pairs else "",
     )
 
 
 def _region(old: HotspotReport, new: HotspotReport, note: str) -> ComparedRegion:
     structures = matched_structures(old, new)
     layouts = tuple(_layouts(old, new, structures))
-    return ComparedRegion(hotspot_words.name(new), old, new, faster(old, new, note), structures, layouts)
+    return ComparedRegion(hotspot_words.short_name(new), old, new, faster(old, new, note), structures, layouts)
 
 
 def _layouts(old: HotspotReport, new: HotspotReport, matched: tuple[MatchedStructure, ...]) -> list[ComparedLayout]:

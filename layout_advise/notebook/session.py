@@ -18,9 +18,11 @@ from layout_advise.reports.exports import rows
 from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.model.contract import Report, read_report
 from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.model.plan import StructurePlan
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import html, terminal
 from layout_advise.reports.pages.tables import ranked
+from layout_advise.reports.words import plan_words
 from layout_advise.reports.words.headline import headline
 from layout_advise.reports.words.structure_words import structure_line
 from layout_advise.rundir import default_path
@@ -53,9 +55,11 @@ class AdviceRun:
         return ItemTable("layout", found, lambda one: one.id, lambda one: every[id(one)])
 
     @property
-    def plan(self) -> Any:
-        """The plan over several regions, where the report has one; else None."""
-        return getattr(self.report, "whole", None)
+    def plan(self) -> ItemTable[StructurePlan]:
+        """The plan of the whole program, a row for structures that are laid out together; empty where one region was
+        studied."""
+        found = self.report.plan.structures if self.report.plan is not None else ()
+        return ItemTable("plan", found, lambda one: ", ".join(one.structures), _plan_row)
 
     def layout(self, name: str) -> LayoutView:
         """A layout by its id, to look at."""
@@ -103,6 +107,19 @@ def _region_row(one: HotspotReport) -> dict[str, Any]:
         "action": verdict.action,
         "gain": verdict.gain,
         "answer": headline(one),
+    }
+
+
+def _plan_row(one: StructurePlan) -> dict[str, Any]:
+    return {
+        "structures": ", ".join(one.structures),
+        "action": one.action,
+        "layout": one.label,
+        "program": one.program.median,
+        "program_lo": one.program.lo,
+        "program_hi": one.program.hi,
+        "measured": one.measured,
+        "answer": plan_words.headline(one),
     }
 
 

@@ -19,7 +19,7 @@ from layout_advise.reports.model.contract import OverRegions
 from layout_advise.reports.model.hotspot import HotspotReport, Verdict
 from layout_advise.reports.model.plan import InRegion
 from layout_advise.reports.words.layout_words import families
-from layout_advise.reports.words.over_regions_words import sentence
+from layout_advise.reports.words.plan_words import sentence
 
 UNTOUCHED = Interval(1.0, 1.0, 1.0)
 

@@ -8,6 +8,7 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.pages import tables
 from layout_advise.reports.words import hotspot_words, layout_words, plan_words, quantities
+from layout_advise.reports.words.brief_names import readable
 from layout_advise.reports.words.first_screen import check_effect, first_screen, short
 
 MOST_LAYOUTS = 10
@@ -16,6 +17,7 @@ MOST_LAYOUTS = 10
 def markdown(report: Report) -> str:
     """The first screen of each region and its layouts as a table."""
     lines: list[str] = []
+    report = readable(report)
     if report.plan is not None:
         lines += [f"# {escaped(plan_words.leading(report.plan))}", ""]
         lines += [
@@ -26,9 +28,9 @@ def markdown(report: Report) -> str:
         lines += [*_region(report, hotspot), ""]
     for one in report.passed_over:
         lines += [f"- {escaped(hotspot_words.passed_over(one))}"]
-    failed = [f"- {escaped(check_effect(check))}" for check in report.quality.checks if not check.ok]
+    failed = [f"- {escaped(check_effect(check, report))}" for check in report.quality.checks if not check.ok]
     lines += ["### Checks that failed", "", *failed, ""] if failed else []
-    lines.append(f"layout-advise {report.tool.version}, {report.machine.cpu}, {report.created}")
+    lines.append(escaped(f"layout-advise {report.tool.version}, {report.machine.cpu}, {report.created}"))
     return "\n".join(lines) + "\n"
 
 

@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.words.brief_names import readable
 from layout_advise.reports.words.first_screen import first_screen, short
 from layout_advise.reports.words.headline import candidate_of, headline
 
@@ -18,12 +19,13 @@ def notes(report: Report, root: str = "") -> list[str]:
     """``main.c:18: note: ...`` a line: the verdict at the region's line, what to know, and the advice at each line that
     accesses what would be re-laid. Files below ``root`` are relative to it."""
     lines = []
+    report = readable(report)
     for hotspot in report.hotspots:
         place = f"{relative(hotspot.file, root)}:{hotspot.line or 1}" if hotspot.file else hotspot.name or hotspot.symbol
         lines.append(f"{place}: {'warning' if hotspot.verdict.action == 'change' else 'note'}: {headline(hotspot)}")
         lines += [f"{place}: note: {text}" for text in short(first_screen(report, hotspot))]
         lines += [f"{relative(file, root)}:{line}: note: {text}" for file, line, text in accesses(hotspot)]
-    return lines
+    return [line.replace("\n", " ") for line in lines]
 
 
 def accesses(hotspot: HotspotReport) -> Iterator[tuple[str, int, str]]:
@@ -43,6 +45,7 @@ def accesses(hotspot: HotspotReport) -> Iterator[tuple[str, int, str]]:
 def github_lines(report: Report, root: str = "") -> list[str]:
     """The verdicts as workflow commands of GitHub (``::notice file=...``), which shows them beside the changed lines."""
     lines = []
+    report = readable(report)
     for hotspot in report.hotspots:
         kind = "warning" if hotspot.verdict.action == "change" else "notice"
         place = f"file={_property(relative(hotspot.file, root))},line={hotspot.line or 1}," if hotspot.file else ""

@@ -99,10 +99,15 @@ def _ends(name: str, value: Interval | None) -> dict[str, float | None]:
     return {name: value.median, f"{name}_lo": value.lo, f"{name}_hi": value.hi}
 
 
+def _no_formula(value: Any) -> Any:
+    """A cell that a spreadsheet takes for a text: what begins like a formula gets an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
+
+
 def as_csv(report: Report) -> str:
     """The table as CSV with a line of names."""
     out = io.StringIO()
     writer = csv.DictWriter(out, list(COLUMNS), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(records(report))
+    writer.writerows({name: _no_formula(value) for name, value in row.items()} for row in records(report))
     return out.getvalue()

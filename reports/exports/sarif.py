@@ -9,6 +9,7 @@ from urllib.parse import quote
 from layout_advise.reports.exports.notes import accesses, relative
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.reports.words.brief_names import readable
 from layout_advise.reports.words.first_screen import first_screen, short
 from layout_advise.reports.words.headline import headline
 
@@ -22,6 +23,7 @@ RULES = {
 
 def sarif(report: Report, root: str = "") -> dict[str, Any]:
     """The log as an object for ``json.dumps``: one run, one result a region. Files below ``root`` are relative to it."""
+    brief = readable(report)
     rules = [
         {"id": f"layout-{action}", "shortDescription": {"text": text}, "defaultConfiguration": {"level": _level(action)}}
         for action, text in RULES.items()
@@ -31,7 +33,7 @@ def sarif(report: Report, root: str = "") -> dict[str, Any]:
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": report.status != "failed", "endTimeUtc": report.created}],
-        "results": [_result(report, hotspot, root) for hotspot in report.hotspots],
+        "results": [_result(brief, said, one, root) for said, one in zip(brief.hotspots, report.hotspots, strict=True)],
     }
     return {"version": VERSION, "runs": [run]}
 
@@ -40,9 +42,10 @@ def _level(action: str) -> str:
     return "warning" if action == "change" else "note"
 
 
-def _result(report: Report, hotspot: HotspotReport, root: str) -> dict[str, Any]:
+def _result(brief: Report, said: HotspotReport, hotspot: HotspotReport, root: str) -> dict[str, Any]:
+    """The result of a region; ``said`` is the same region in ``brief``, which has brief names."""
     verdict = hotspot.verdict
-    text = "\n".join((headline(hotspot), *short(first_screen(report, hotspot))))
+    text = "\n".join((headline(said), *short(first_screen(brief, said))))
     known = {
         "reason": verdict.reason,
         "share": hotspot.share,

@@ -84,6 +84,8 @@ def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[Wanted
     structures = {structure.id: structure for structure in hotspot.structures}
     arrays = [list(names) for names in candidate.arrays]
     found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    if missing := sorted(set(candidate.structures) - set(structures)):
+        raise SourceError(f"cannot write {candidate.id}", f"the report does not have its structure {missing[0]}", "")
     for structure in (structures[name] for name in candidate.structures):
         if not structure.type or structure.type in ("int", "double", "float", "char", "long"):
             raise SourceError(f"cannot write {candidate.id}", f"{structure.name} has no record type", "")

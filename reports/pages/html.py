@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -30,8 +30,9 @@ from layout_advise.reports.words import (
     source_words,
     structure_words,
 )
+from layout_advise.reports.words.brief_names import brief, long_names, with_brief_names
 from layout_advise.reports.words.first_screen import apply_command, check_effect, first_screen, short
-from layout_advise.reports.words.over_regions_words import sentence
+from layout_advise.reports.words.visible import visible
 
 MOST_SOURCES = 8
 SOURCE_BUDGET = 300_000
@@ -51,8 +52,9 @@ MOST_MAPS = 20
 MOST_BUDGETS = 12
 
 
-def environment() -> Environment:
-    """The template environment: everything is escaped unless it is marked safe here."""
+def environment(whole: Mapping[str, str] | None = None) -> Environment:
+    """The template environment: everything is escaped unless it is marked safe here. ``whole`` has the names that were made
+    short, which show whole when pointed at."""
     env = Environment(
         loader=PackageLoader("layout_advise.reports", "templates"),
         autoescape=True,
@@ -61,7 +63,19 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     env.filters |= FILTERS
+    named = _naming(whole or {})
+    env.filters |= {"named": named, "ticks": lambda text: ticks(text, named)}
     return env
+
+
+def _naming(whole: Mapping[str, str]) -> Callable[[str], Markup]:
+    """The filter that escapes a text and gives each brief name in it its whole one."""
+    if not whole:
+        return escape
+    known = {str(escape(short)): str(escape(name)) for short, name in whole.items()}
+    pattern = re.compile("|".join(map(re.escape, sorted(known, key=len, reverse=True))))
+    told = lambda found: f'<abbr title="{known[found[0]]}">{found[0]}</abbr>'  # noqa: E731
+    return lambda text: Markup(pattern.sub(told, str(escape(text))))
 
 
 def stacked(value: Interval | None) -> Markup:
@@ -71,9 +85,9 @@ def stacked(value: Interval | None) -> Markup:
     return Markup(f'<b>{value.median:.2f}×</b><br><span class="soft">{value.lo:.2f} to {value.hi:.2f}</span>')
 
 
-def ticks(text: str) -> Markup:
+def ticks(text: str, named: Callable[[str], Markup] = escape) -> Markup:
     """``text`` escaped, with the parts in backticks as code."""
-    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(named(text))))
 
 
 def fitting(svg: str, regions: int) -> Markup:
@@ -146,6 +160,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "kept_calls": hotspot_words.kept_calls,
     "ended_ways": hotspot_words.ended_ways,
     "name": hotspot_words.name,
+    "brief": brief,
     "kind_speedups": hotspot_words.kind_speedups,
     "offsets": offsets.offsets,
     "line_use": offsets.line_use,
@@ -240,15 +255,18 @@ def _plan(report: Report) -> dict[str, object] | None:
 
 
 def render(report: Report) -> str:
-    """The whole page."""
-    return (
-        environment()
+    """The whole page, with brief names."""
+    names = long_names(report)
+    report = with_brief_names(report, names)
+    return visible(
+        environment({short: name for name, short in names.items()})
         .get_template("report.html")
         .render(
             report=report,
+            long_names=names,
             hotspots=[_item(report, h, number) for number, h in enumerate(report.hotspots)],
             plan=_plan(report),
-            over_regions=[sentence(row) for row in report.over_regions],
+            over_regions=[plan_words.sentence(row) for row in report.over_regions],
             passed_over=[hotspot_words.passed_over(one) for one in report.passed_over],
             evidence=glossary.EVIDENCE_NOTES,
             words=glossary.FAMILY_NOTES,

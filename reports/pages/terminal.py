@@ -25,8 +25,8 @@ from layout_advise.reports.words import (
     source_words,
     structure_words,
 )
-from layout_advise.reports.words.first_screen import FirstScreen, check_effect, first_screen, short
-from layout_advise.reports.words.over_regions_words import sentence
+from layout_advise.reports.words.brief_names import long_names, with_brief_names
+from layout_advise.reports.words.first_screen import FirstScreen, apply_command, check_effect, first_screen, short
 
 STYLE = {"change": "bold green", "keep": "bold cyan", "undecided": "bold yellow"}
 MOST_ROWS = 12
@@ -37,9 +37,12 @@ WIDE = 104
 """Columns from which on the table has all its columns."""
 
 
-def render(report: Report, *, width: int = 110, colour: bool = False, verbose: bool = False, whole: bool = False) -> str:
-    """The report as text: of several regions the first with its tables, the others with their first screens, unless
-    ``whole``. ``verbose`` adds the fields, the conversion cost, all layouts and all quality checks, and is whole."""
+def render(
+    report: Report, *, width: int = 110, colour: bool = False, verbose: bool = False, whole: bool = False, run: str = "RUN"
+) -> str:
+    """The report of the run directory ``run`` as text: of several regions the first with its tables, the others with their
+    first screens, unless ``whole``, which has long names whole too. ``verbose`` adds the fields, the conversion cost, all
+    layouts and all quality checks, and is whole."""
     out = io.StringIO()
     console = PlainConsole(
         file=out,
@@ -50,26 +53,28 @@ def render(report: Report, *, width: int = 110, colour: bool = False, verbose: b
         highlight=False,
         color_system="standard" if colour else None,
     )
+    names = {} if verbose or whole else long_names(report)
+    report = with_brief_names(report, names)
     _plan(console, report)
     for number, hotspot in enumerate(report.hotspots):
         if number:
             console.print()
-        _first(console, first_screen(report, hotspot), hotspot, verbose)
+        left = _first(console, first_screen(report, hotspot), hotspot, verbose, run)
         if number == 0 or verbose or whole:
-            _hotspot(console, hotspot, verbose)
+            _hotspot(console, hotspot, verbose, left)
         else:
             _say(console, _hotspot_line(hotspot))
     if len(report.hotspots) > 1 and not (verbose or whole):
         console.print()
-        _say(
-            console,
-            f"the tables of the other {len(report.hotspots) - 1} regions: `layout-advise report RUN --all`, report.html",
-        )
+        others = "region" if len(report.hotspots) == 2 else f"{len(report.hotspots) - 1} regions"
+        _say(console, f"the tables of the other {others}: `layout-advise report {run} --all`, report.html")
     for row in report.over_regions:
-        _say(console, sentence(row))
+        _say(console, plan_words.sentence(row))
     for one in report.passed_over:
         _say(console, hotspot_words.passed_over(one))
     _quality(console, report, verbose)
+    if names:
+        _say(console, f"{len(names)} long name{'s' if len(names) > 1 else ''} shortened: whole with --all")
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
@@ -89,36 +94,56 @@ def _say(console: PlainConsole, text: str) -> None:
     console.print(escape(text), soft_wrap=True)
 
 
-def _first(console: PlainConsole, screen: FirstScreen, hotspot: HotspotReport, verbose: bool) -> None:
-    """The first screen: at most 20 lines, unless ``verbose``."""
+def _first(console: PlainConsole, screen: FirstScreen, hotspot: HotspotReport, verbose: bool, run: str) -> tuple[str, ...]:
+    """The first screen: at most 20 lines, unless ``verbose``; returns the notes that the change of the source left no room
+    for."""
     evidence = " · ".join(f"{mark.icon} {mark.text}" for mark in screen.evidence)
+    offered = apply_command(hotspot, run)
+    fixed = [screen.headline, evidence, *([f"to write {offered.layout}: {offered.command}"] if offered else [])]
     notes = [f"• {note}" for note in (screen.notes if verbose else short(screen))]
-    used = sum(-(-len(line) // console.width) for line in (screen.headline, evidence, *notes))
-    room = len(screen.change) if verbose else FIRST_LINES - used
+    least = len(_without_members(screen.change))
+
+    def room_beside(shown: Sequence[str]) -> int:
+        return FIRST_LINES - sum(-(-len(line) // console.width) for line in (*fixed, *shown))
+
+    many = next((n for n in range(len(notes), 1, -1) if least <= room_beside(notes[:n])), min(len(notes), 1))
+    if verbose or least > room_beside(notes[:many]):
+        many = len(notes)  # the change does not fit anyway
+    notes, left = notes[:many], notes[many:]
+    room = len(screen.change) if verbose else room_beside(notes)
     out = Text().append(f"{screen.headline}\n", STYLE[hotspot.verdict.action]).append(f"{evidence}\n")
     for line in shortened(screen.change, room):
         shown = line if verbose or len(line) <= console.width else f"{line[: console.width - 1]}…"
         out.append(f"{shown}\n", DIFF_STYLE.get(line[:1], ""))
-    out.append("".join(f"{note}\n" for note in notes))
+    out.append("".join(f"{line}\n" for line in (*fixed[2:], *notes)))
     console.print(out, soft_wrap=True, end="")
+    return tuple(left)
 
 
 def shortened(lines: Sequence[str], room: int) -> list[str]:
     """A diff in at most ``room`` lines: what stays is left out first, then the end; it says so."""
     if len(lines) <= room:
         return list(lines)
-    kept = [line for line in lines if not line.startswith("     ")]  # members that stay
-    if len(kept) < len(lines):
-        first = next(k for k, line in enumerate(lines) if line.startswith("     "))
-        kept.insert(first, f"     /* ... {len(lines) - len(kept)} lines that stay ... */")
+    kept = _without_members(lines)
     if len(kept) <= room:
         return kept
     least = max(room - 1, 1)
     return [*kept[:least], f"  ... {len(kept) - least} more lines: -v, report.html"]
 
 
-def _hotspot(console: PlainConsole, hotspot: HotspotReport, verbose: bool) -> None:
+def _without_members(lines: Sequence[str]) -> list[str]:
+    """A diff with the members that stay as one line."""
+    kept = [line for line in lines if not line.startswith("     ")]
+    if len(kept) < len(lines):
+        first = next(k for k, line in enumerate(lines) if line.startswith("     "))
+        kept.insert(first, f"     /* ... {len(lines) - len(kept)} lines that stay ... */")
+    return kept
+
+
+def _hotspot(console: PlainConsole, hotspot: HotspotReport, verbose: bool, left: Sequence[str]) -> None:
     console.print()
+    if left:
+        _say(console, "\n".join((*left, "")))
     if verbose:
         _say(console, f"in full: {hotspot.verdict.text}")
     _say(console, _hotspot_line(hotspot))
@@ -319,4 +344,4 @@ def _quality(console: PlainConsole, report: Report, verbose: bool) -> None:
         console, f"quality of the experiment: {passed} of {len(checks)} checks passed · {report.seconds.total:.1f} s in all"
     )
     for check in checks if verbose else [check for check in checks if not check.ok]:
-        _say(console, f"  {'ok: ' + check.text if check.ok else 'not ok: ' + check_effect(check)}")
+        _say(console, f"  {'ok: ' + check.text if check.ok else 'not ok: ' + check_effect(check, report)}")

@@ -114,7 +114,10 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
     checks = report.quality.checks
     failed = sum(not check.ok for check in checks)
     if failed:
-        yield Mark("!", f"{failed} of {len(checks)} checks failed", False)
+        effects = {effect_of(check, report) for check in checks if not check.ok}
+        known = effects <= set(reason_words.NO_MATTER) and len(effects) == 1
+        text = f"{failed} of {len(checks)} checks failed"
+        yield Mark("!", f"{text}, {effects.pop()}" if known else text, None if known else False)
 
 
 def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[str]:
@@ -124,12 +127,15 @@ def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | No
     if advised is not None and hotspot.verdict.action == "change":
         yield from _promise(advised)
         yield from _use(hotspot, advised)
-        yield from (check_effect(check) for check in failed if effect_of(check) != reason_words.IN_THE_INTERVAL)
+        yield from (
+            check_effect(check, report) for check in failed if effect_of(check, report) not in reason_words.NO_MATTER
+        )
         yield from _shares(hotspot, advised)
     elif hotspot.verdict.action == "undecided":
         yield from _doubts(hotspot)
     else:
         yield from _best(hotspot)
+        yield from _nothing_to_arrange(hotspot)
     text = hotspot.verdict.text
     rest = hotspot_words.headline(text)[1] if hotspot.verdict.action != "change" else ""
     while rest:
@@ -137,7 +143,14 @@ def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | No
         if first not in reason_words.DOUBT_REMEDIES.values() and not first.startswith("Most of that is"):
             yield first
     if hotspot.verdict.action != "change" and hotspot.verdict.interval is not None:
-        yield from (check_effect(check) for check in failed)
+        yield from (check_effect(check, report) for check in failed)
+
+
+def _nothing_to_arrange(hotspot: HotspotReport) -> Iterator[str]:
+    """Why no rule applies to the largest structures, where none does to any."""
+    if hotspot.verdict.reason == "no-rule-applies":
+        largest = sorted((s for s in hotspot.structures if s.note), key=lambda s: -s.bytes)
+        yield from (f"{data_name(s)} ({quantities.size(s.bytes)}): {s.note}." for s in largest[:2])
 
 
 def _promise(advised: CandidateReport) -> Iterator[str]:
@@ -220,14 +233,16 @@ def _best(hotspot: HotspotReport) -> Iterator[str]:
         yield f"{hotspot_words.layout_name(best)} was measured at {factor(best.speedup.median)} ({span(best.speedup)})."
 
 
-def effect_of(check: Check) -> str:
+def effect_of(check: Check, report: Report) -> str:
     """What a failed check means for the result."""
-    return reason_words.CHECK_EFFECTS.get(check.id, glossary.CHECK_NOTES.get(check.id, ""))
+    effect = reason_words.CHECK_EFFECTS.get(check.id, glossary.CHECK_NOTES.get(check.id, ""))
+    timed = any(c.speedup is not None or c.live is not None for h in report.hotspots for c in h.candidates)
+    return effect if timed or effect != reason_words.IN_THE_INTERVAL else reason_words.NOTHING_TIMED
 
 
-def check_effect(check: Check) -> str:
+def check_effect(check: Check, report: Report) -> str:
     """A failed check in a sentence, with what it means or what to do."""
-    effect = effect_of(check)
+    effect = effect_of(check, report)
     return f"{check.text[0].upper()}{check.text[1:]}: {effect}." if effect else f"{check.text}."
 
 

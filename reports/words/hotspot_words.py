@@ -11,6 +11,7 @@ from layout_advise.reports.model.candidate import CandidateReport, Interval
 from layout_advise.reports.model.contract import PassedOver
 from layout_advise.reports.model.hotspot import HotspotReport, KindReport, Verdict
 from layout_advise.reports.model.structure import StructureReport
+from layout_advise.reports.words.brief_names import brief
 from layout_advise.reports.words.layout_words import families, view
 from layout_advise.reports.words.quantities import listing, nanoseconds, number
 from layout_advise.reports.words.reason_words import DOUBT_NAMES
@@ -22,6 +23,12 @@ ROUNDED = 0.005
 def name(hotspot: HotspotReport) -> str:
     """The hotspot's name to print; reports of older versions have the linker's name only."""
     function = hotspot.name or hotspot.symbol
+    return f"loop in {function}" if hotspot.region == "loop" else function
+
+
+def short_name(hotspot: HotspotReport) -> str:
+    """The name for a sentence or a table, where whole reports are not at hand to make it short."""
+    function = brief(hotspot.name or hotspot.symbol)
     return f"loop in {function}" if hotspot.region == "loop" else function
 
 

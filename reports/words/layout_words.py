@@ -83,8 +83,10 @@ def brief(candidate: CandidateReport, room: int) -> str:
     if not of:
         return f"{head}{extra}"
     listed = " | ".join(", ".join(group) for group in groups) if "split" in kinds and len(groups) > 1 else ", ".join(names)
+    if head == "in two parts":
+        listed = f"{listed} | the rest"
     if len(f"{head}{of}{listed}{extra}".split()) > max(room, 5):
-        listed = f"{len(names)} fields"
+        listed = f"{len(names)} fields | the rest" if head == "in two parts" else f"{len(names)} fields"
     return f"{head}{of}{listed}{extra}"
 
 
@@ -99,7 +101,7 @@ def _head(kinds: Sequence[str], block: int | None, groups: int) -> tuple[str, st
     if "soa" in kinds:
         return "as SoA", " of "
     if "compact" in kinds:
-        return "with only", " "
+        return "in two parts", ": "
     if "permute" in kinds:
         return "with its dimensions in another order", ""
     return next((f"with {word}" for kind, word in _BRIEF_EXTRAS.items() if kind in kinds), "as it is"), ""

@@ -1,10 +1,11 @@
-"""The plan of the whole program in words, and its places as lanes along the order of the regions."""
+"""The plan of the whole program in words, its places as lanes along the order of the regions, and layouts over regions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from layout_advise.reports.model.contract import OverRegions
 from layout_advise.reports.model.plan import OrderStep, PlanPlace, ProgramPlan, StructurePlan
 from layout_advise.reports.words.headline import factor, span
 from layout_advise.reports.words.quantities import listing, number
@@ -90,3 +91,16 @@ def lane(plan: ProgramPlan, one: StructurePlan) -> tuple[LaneItem, ...]:
                 yield LaneItem(place=place, layout=used.index(place.candidate))
 
     return tuple(items(plan.order.steps))
+
+
+def sentence(row: OverRegions) -> str:
+    """The gain of a layout in each region and in the whole program."""
+    cells = [
+        f"{one.hotspot} ({one.share:.0%}) {one.speedup.median:.2f} times as fast" if one.speedup is not None
+        else f"{one.hotspot} ({one.share:.0%}) was not measured"
+        for one in row.regions
+    ]  # fmt: skip
+    whole = "what the program gains is not known"
+    if row.program is not None:
+        whole = f"the program {row.program.median:.2f} times ({row.program.lo:.2f} to {row.program.hi:.2f})"
+    return f"{row.candidate} ({row.label}) over the regions: {', '.join(cells)}; {whole}."

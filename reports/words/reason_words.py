@@ -69,6 +69,9 @@ REASONS = {
 """Why there is no answer, by the verdict's reason: a clause, and what to do."""
 
 IN_THE_INTERVAL = "already in the interval"
+NOTHING_TIMED = "no layout was timed, so it does not matter"
+NO_MATTER = (IN_THE_INTERVAL, NOTHING_TIMED)
+"""The effects of checks that change nothing in what is said."""
 CHECK_EFFECTS = {
     "noise-floor": IN_THE_INTERVAL,
     "identity": IN_THE_INTERVAL,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""All of ASCII's and Latin-1's control characters but the tabulator and the line feed, and those that turn the direction of
-writing or end a line."""
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""All of ASCII's and Latin-1's control characters but the tabulator and the line feed, those that turn the direction of
+writing or end a line, and the bytes of file names that are not UTF-8 (lone surrogates), which no encoding has."""
 
 
 def visible(text: str) -> str:

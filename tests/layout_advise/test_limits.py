@@ -216,7 +216,7 @@ def test_a_disk_without_room_is_refused_before_anything_runs(trace: Trace, small
 
 
 def full(free: int) -> Callable[[object], SimpleNamespace]:
-    return lambda _folder: SimpleNamespace(f_bavail=free // 4096, f_frsize=4096)
+    return lambda _folder: SimpleNamespace(f_bavail=free // 4096, f_frsize=4096, f_flag=0)
 
 
 def test_what_the_user_allows_must_be_free(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:

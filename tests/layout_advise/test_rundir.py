@@ -154,3 +154,28 @@ with rundir.open_run(Path({str(path)!r}), True) as run:
     with pytest.raises(RunDirError, match="complete run; use -f"), open_run(path, force=False):
         pass
     assert contents(path) == old
+
+
+IN_A_NAMESPACE = """
+import subprocess, sys
+from layout_advise.errors import RunDirError
+from layout_advise.rundir import scratch_parent
+subprocess.run(["mount", "-t", "tmpfs", "-o", "noexec,size=200m", "none", "/dev/shm"], check=True)
+print(scratch_parent())
+subprocess.run(["mount", "-t", "tmpfs", "-o", "noexec,size=200m", "none", sys.argv[1]], check=True)
+try:
+    scratch_parent()
+except RunDirError as error:
+    print(error.line())
+"""
+
+
+def test_mock_ups_are_loaded_from_where_code_runs(tmp_path: Path) -> None:
+    """Docker and podman mount /dev/shm noexec."""
+    command = ["unshare", "--mount", sys.executable, "-c", IN_A_NAMESPACE, str(tmp_path)]
+    done = subprocess.run(command, env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("file systems cannot be mounted here")
+    first, second = done.stdout.splitlines()
+    assert first == str(tmp_path)
+    assert second.startswith(f"no folder to load mock-ups from: /dev/shm cannot be used, and {tmp_path} is mounted noexec")

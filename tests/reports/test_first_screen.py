@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, Conversion, Interval
-from layout_advise.reports.model.contract import Report
+from layout_advise.reports.model.contract import Check, Report
 from layout_advise.reports.model.hotspot import LoopAdvice, Verdict
 from layout_advise.reports.pages import html, terminal
-from layout_advise.reports.words.first_screen import MOST_NOTES, ApplyCommand, apply_command, first_screen, short
+from layout_advise.reports.words.first_screen import MOST_NOTES, ApplyCommand, Mark, apply_command, first_screen, short
 from layout_advise.reports.words.headline import MOST_WORDS, headline
 from layout_advise.reports.words.offsets import line_use, offsets
 from layout_advise.reports.words.reason_words import CHECK_EFFECTS, REASONS
@@ -206,3 +206,34 @@ def test_offsets_as_pahole_prints_them() -> None:
     assert text.endswith("};  /* size: 80, cachelines: 2, members: 2, holes: 0 bytes */")
     assert line_use(structure, 1250) == pytest.approx(0.2)
     assert line_use(structure, None) is None
+
+
+def test_failed_checks_say_whether_they_matter() -> None:
+    shown = report()
+    assert first_screen(shown, shown.hotspots[0]).evidence[-1].text == "1 of 2 checks failed, already in the interval"
+    rejected = told(Verdict("keep", None, None, "no-rule-applies", "Keep it: so."), candidate(2, None))
+    (hotspot,) = rejected.hotspots
+    assert first_screen(rejected, hotspot).evidence[-1].text.endswith("failed, no layout was timed, so it does not matter")
+    assert "Far off: no layout was timed, so it does not matter." in terminal.render(rejected)
+    other = msgspec.structs.replace(shown.quality, checks=(Check("deterministic", False, 0.0, "the runs differ"),))
+    matters = msgspec.structs.replace(shown, quality=other)
+    assert first_screen(matters, matters.hotspots[0]).evidence[-1] == Mark("!", "1 of 1 checks failed", False)
+    assert (
+        "The runs differ: runs differ: fix the seed, or measure again." in first_screen(matters, matters.hotspots[0]).notes
+    )
+
+
+def test_where_no_rule_applies_the_structures_say_why() -> None:
+    structure = report().hotspots[0].structures[0]
+    plain = msgspec.structs.replace(structure, note="a plain array", name="a", fields=())
+    small = msgspec.structs.replace(structure, note="a single element", bytes=80)
+    shown = told(Verdict("keep", None, None, "no-rule-applies", "Keep it: so."), candidate(2, None))
+    (hotspot,) = shown.hotspots
+    notes = first_screen(shown, msgspec.structs.replace(hotspot, structures=(small, plain))).notes
+    assert notes[:2] == ("`a` (78.1 KiB): a plain array.", "`particle` (80 B): a single element.")
+
+
+def test_a_hot_part_is_called_so() -> None:
+    made = candidate(1, GAIN, families=("split", "compact"), arrays=(("vx", "m"),))
+    shown = told(Verdict("change", "c1", 3.61, "measured-gain", ""), made)
+    assert headline(shown.hotspots[0]).startswith("Store `particle` in two parts: vx, m | the rest: step 3.6× faster")

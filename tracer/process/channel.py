@@ -129,13 +129,13 @@ def _tmpfs() -> Path:
 def _remove_stale(parent: Path) -> None:
     """Folders of controllers that were killed: nobody holds their lock. It is taken before the orders are written, so a
     young folder without orders may be about to be locked. A folder without a lock was being made, or removed while
-    something was still written there: its name tells whose it is."""
+    something was still written there: its name tells whose it is. Those of other users cannot be looked into."""
     for folder in parent.glob(f"{_PREFIX}*"):
-        if not (folder / "alive").exists():
-            if is_left_behind(folder):
-                shutil.rmtree(folder, ignore_errors=True)
-            continue
         with contextlib.suppress(OSError):
+            if not (folder / "alive").exists():
+                if is_left_behind(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
+                continue
             young = time.time() - folder.stat().st_mtime < 60
             if (young and not (folder / "config").exists()) or folder.stat().st_uid != os.getuid():
                 continue

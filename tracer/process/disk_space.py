@@ -26,6 +26,11 @@ def free_bytes(folder: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
+def runs_code(folder: Path) -> bool:
+    """Returns whether libraries in ``folder`` can be loaded: it is not mounted noexec, as containers mount /dev/shm."""
+    return not os.statvfs(folder).f_flag & os.ST_NOEXEC
+
+
 def is_full(folder: Path) -> bool:
     """Returns whether next to nothing can be written there any more."""
     return free_bytes(folder) < 1 << 16

@@ -85,7 +85,10 @@ def install(folder: Path) -> Criu:
     found = check(folder / "criu")
     if found is None:  # kept: in an image that is built without privileges it may work later, where the image runs
         answer = _run([str(folder / "criu"), "check"])
-        raise MachineError("CRIU does not work here", _last_line(answer.stderr), "snapshots are taken by fork instead")
+        why = _last_line(answer.stderr or answer.stdout)
+        if os.geteuid() != 0:
+            why = "it needs root"
+        raise MachineError("CRIU does not work here", why, "snapshots are taken by fork instead")
     return found
 
 

@@ -7,6 +7,8 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from layout_advise.describe.modelled_misses import CacheSizes, cache_sizes, modelled_misses
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Node, Point, Stream
@@ -38,6 +40,60 @@ def simulated(streams: list[FoldedStream], size: int) -> list[int]:
             if len(kept) > size // 64:
                 kept.popitem(last=False)
     return found
+
+
+def by_age(streams: list[FoldedStream], sizes: tuple[int, ...]) -> list[list[int]]:
+    """The misses of each reference by level in the second of two runs, by the definition: an access misses in a cache of n
+    lines where n other lines or more were used since its line was used last. No cache is simulated."""
+    turns = [address // 64 for address in chain.from_iterable(zip(*[list(one.expand()) for one in streams], strict=True))]
+    twice = turns + turns
+    found = [[0] * len(sizes) for _ in streams]
+    for place in range(len(turns), len(twice)):
+        before = next((at for at in range(place - 1, -1, -1) if twice[at] == twice[place]), None)
+        between = len(set(twice[before + 1 : place])) if before is not None else 1 << 60
+        for level, size in enumerate(sizes):
+            found[place % len(streams)][level] += between >= size // 64
+    return found
+
+
+TRIPS = st.integers(1, 6)
+STEPS = st.integers(-40, 40).map(lambda words: 8 * words)
+ALIKE = st.tuples(TRIPS, TRIPS, st.integers(1, 8))
+"""Turns of three loops, which all references share."""
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_every_reuse_is_counted_by_its_distance(data: st.DataObject) -> None:
+    """Where all lines are looked at, the counts are those of the definition, whatever the loops are."""
+    trips = data.draw(ALIKE)
+    starts = data.draw(st.lists(st.integers(0, 200), min_size=1, max_size=4))
+    streams = [nest(*((trip, data.draw(STEPS)) for trip in trips), start=(1 << 20) + 8 * start) for start in starts]
+    lines = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=3).map(sorted))
+    sizes = tuple(64 * count for count in lines)
+    found = modelled_misses([(one, 8) for one in streams], CacheSizes(64, sizes))
+    assert found is not None
+    exact = by_age(streams, sizes)
+    touched = {address // 64 for one in streams for address in one.expand()}
+    if len(touched) * 64 <= sizes[0]:
+        exact = [[0] * len(sizes) for _ in streams]
+    assert [[round(count) for count in own] for own in found] == exact
+
+
+@given(st.data())
+@settings(max_examples=12, deadline=None)
+def test_a_part_of_the_lines_stands_for_all(data: st.DataObject) -> None:
+    """Where a part of the lines is looked at: the misses of all references together, against a cache of all lines."""
+    fields = data.draw(st.integers(1, 4))
+    step = 8 * data.draw(st.integers(1, 24))
+    sweeps = data.draw(st.integers(1, 3))
+    count = 150_000 // sweeps
+    streams = [nest((sweeps, 0), (count, step), start=(1 << 20) + 8 * field) for field in range(fields)]
+    size = 64 << data.draw(st.integers(8, 15))
+    found = modelled_misses([(one, 8) for one in streams], CacheSizes(64, (size,)))
+    assert found is not None
+    exact = sum(simulated(streams, size))
+    assert sum(own[0] for own in found) == pytest.approx(exact, rel=0.15, abs=3_000)
 
 
 @pytest.mark.parametrize(

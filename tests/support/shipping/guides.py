@@ -15,7 +15,16 @@ _COMMANDS = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _OUTPUT = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _FIGURE = re.compile(r"0x[0-9a-f]+|\d[\d,]*(?:\.\d+)?")
 _EXIT_CODE = re.compile(r"# exit code (\d+)")
-ELSEWHERE = ("dask ", "make dist", "pip ", "podman ", "layout-advise doctor --install", "layout-advise farm list.toml -o /")
+ELSEWHERE = (
+    "dask ",
+    "debootstrap ",
+    "make dist",
+    "pip ",
+    "podman ",
+    "tar -C base ",
+    "layout-advise doctor --install",
+    "layout-advise farm list.toml -o /",
+)
 """What commands begin with that need a network, another machine, or change this one."""
 
 

@@ -34,3 +34,24 @@ def test_empty_folders_of_killed_runs_are_removed(tmp_path: Path, monkeypatch: p
         run.close()
         beside.close()
     assert set(tmp_path.iterdir()) == {mine, nobodys}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_folders_of_other_users_are_left_alone(tmp_path: Path) -> None:
+    """They cannot be looked into; before, that ended the run."""
+    tmp_path.chmod(0o777)
+    for parent in tmp_path.parents[:3]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    theirs = tmp_path / "layout-advise-1-1-abc"
+    theirs.mkdir(mode=0o700)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.setuid(65534)
+            channel._remove_stale(tmp_path)
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert theirs.exists()
