@@ -47,6 +47,15 @@ class TimingPolicy:
         39,
     )
     fault_allowance: int = limit(2, "faults", "A call may take so many minor faults more than the best of its block.")
+    slow_part: float = limit(
+        2.0,
+        "ratio",
+        "So many times as long as the original, all blocks together, a variant is called in a process.",
+        85,
+    )
+    fewest_told: int = limit(
+        2, "calls", "So many calls, besides the first ones of a block, tell about how long one takes.", 85
+    )
     converted_in: int = limit(
         1,
         "processes",

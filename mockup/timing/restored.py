@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean as mean
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.timing.canary import Canary, fastest
@@ -43,6 +44,7 @@ class Restore:
         self._notes = _Notes(plan, fastest((Canary(plan.canary), timings.best_canary)), patience(plan, timings))
         self._numbers: dict[Variant, int] = {ORIGINAL: 0, SHADOW: 0}
         self._current = ORIGINAL
+        self._before = timings.steady[-1] if timings.steady else {}
 
     def run(self, snapshots: Restorer) -> ProcessTimes:
         """What was timed. Raises BrokenVariant."""
@@ -72,7 +74,9 @@ class Restore:
         plan, names = self._plan, list(self._numbers)
         for round_ in range(plan.rounds):
             turn = self._index * plan.rounds + round_
-            self._blocks(program, [n for n in names if in_turn(n, turn)], turn, plan.calls, "steady", plan.warm)
+            for name in rotated([n for n in names if in_turn(n, turn)], turn):
+                if calls := self._calls(name):
+                    self._block(program, name, calls, "steady", plan.warm)
         if self._cold_calls:
             self._blocks(program, names, self._index, self._cold_calls, "cold", 0)
         if plan.fresh_calls:
@@ -84,6 +88,23 @@ class Restore:
     def _blocks(self, program: StoppedProgram, names: list[Variant], turn: int, calls: int, mode: Mode, warm: int) -> None:
         for name in rotated(names, turn):
             self._block(program, name, calls, mode, warm)
+
+    def _calls(self, name: Variant) -> int:
+        """How many calls the next block of a variant has: as the plan says, and fewer, or none, where the variant has had
+        :attr:`TimingPolicy.slow_part` times as long in this process as the original has in all. What a mock-up takes that
+        was never called is not known: a few calls tell, where there are further rounds."""
+        plan, few = self._plan, min(self._plan.calls, self._plan.warm + TIMING.fewest_told)
+        if name in (ORIGINAL, SHADOW):
+            return plan.calls
+        seen = {n: self._notes.steady(n) or self._before.get(n, ()) for n in (ORIGINAL, name, name.own)}
+        original, own = (mean(seen[n]) if seen[n] else 0.0 for n in (ORIGINAL, name if seen[name] else name.own))
+        if not own or not original:
+            return few if plan.rounds > 1 and not own else plan.calls
+        spent = sum(self._notes.steady(name))
+        left = (TIMING.slow_part * plan.rounds * plan.calls * original - spent) / own
+        if left >= plan.calls:
+            return plan.calls
+        return max(int(left), few) if left >= 1 or not spent else 0
 
     def _block(
         self, program: StoppedProgram, name: Variant, calls: int, mode: Mode, warm: int, *, around: bool = False
@@ -129,6 +150,7 @@ class _Notes:
         self._times: dict[Mode, dict[Variant, list[float]]] = {mode: {} for mode in MODES}
         self._canaries: dict[Mode, dict[Variant, list[Canary]]] = {mode: {} for mode in MODES}
         self._put: dict[Variant, float] = {}
+        self._calls = plan.calls
         self._rejected, self._samples = 0, 0
 
     def put_back(self, name: Variant, ns: float) -> None:
@@ -137,14 +159,17 @@ class _Notes:
         if ns:
             self._put[name] = ns
 
+    def steady(self, name: Variant) -> Sequence[float]:
+        """The times of the calls of a variant with warm caches so far."""
+        return self._times["steady"].get(name, ())
+
     def block(
         self, program: StoppedProgram, name: Variant, number: int, calls: int, mode: Mode, warm: int, *, around: bool = False
     ) -> None:
         """Time a block of calls and note the valid ones; of one that went on until it was settled the later half."""
         self._calm = replace(self._calm, enough=self._enough + warm if self._enough and self._calm.ticks else 0)
-        samples, self._calm = program.block(
-            number, calls, mode, converted=around, calm=self._calm, settle=self._settle if mode == "steady" else None
-        )
+        settle = self._settle if mode == "steady" and (around or calls >= self._calls) else None
+        samples, self._calm = program.block(number, calls, mode, converted=around, calm=self._calm, settle=settle)
         valid, rejected = valid_samples(samples, len(samples) // 2 if len(samples) > calls else warm)
         self._rejected += rejected
         self._samples += len(samples)

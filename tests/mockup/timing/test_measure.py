@@ -64,7 +64,8 @@ def test_conversion_is_timed_in_the_first_restores_for_new_layouts_only() -> Non
 
 
 def test_calls_with_the_conversion_around_them_are_timed_in_every_restore() -> None:
-    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), Memory(), TimingPlan(restores=5, around=True))
+    plan = TimingPlan(restores=5, around=True)
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), Memory(), plan, drop=False)
     fast, slow = timings.net(FAST), timings.net(SLOW)
     assert fast is not None
     assert slow is not None
@@ -361,3 +362,19 @@ def test_processes_in_which_the_original_took_no_time_say_nothing() -> None:
     found = replace(timings, steady=(*silent, *timings.steady[2:]), canaries={})
     assert len(found.per_restore(ORIGINAL, SHADOW)) == len(timings.steady) - 2
     assert noise_floor(found)[0] > 0.9
+
+
+def test_what_is_far_slower_is_called_less_often() -> None:
+    """flac: 26 mock-ups that take 13 times as long were called as often as the original, 31 s in each process."""
+    plan = TimingPlan(restores=4, rounds=3, calls=20)
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow", "hopeless"), Memory(), plan, drop=False)
+    (hopeless,) = variants("hopeless")
+    for times in timings.steady:
+        spent = {name: sum(ns) for name, ns in times.items()}
+        assert len(times[FAST]) >= 25
+        assert 1 <= len(times[hopeless]) <= 8
+        assert spent[hopeless] <= 3 * spent[ORIGINAL]
+    ratio = timings.ratio(ORIGINAL, hopeless)
+    assert ratio is not None
+    assert ratio.median == pytest.approx(1 / 15, rel=0.05)
+    assert ratio.restores == 4

@@ -17,7 +17,14 @@ COLD: dict[str, float] = {}
 FRESH: dict[str, float] = {}
 """With branches that are not known; 1 where it is not in here."""
 
-TRUE_NS = {"original": 1000.0, "identity": 1010.0, "identity-unrolled": 420.0, "fast": 400.0, "slow": 3000.0}
+TRUE_NS = {
+    "original": 1000.0,
+    "identity": 1010.0,
+    "identity-unrolled": 420.0,
+    "fast": 400.0,
+    "slow": 3000.0,
+    "hopeless": 15000.0,
+}
 
 CONVERSION_NS = (700.0, 300.0)
 
