@@ -274,7 +274,7 @@ def _ranges(trace: Trace, top: int, *, writes: bool) -> tuple[Range, ...]:
 
 def _doubt(obj: MemoryObject, attribution: Attribution, number: int, part: Stream, trace: Trace) -> str | None:
     """Why a reference's accesses ``part`` to the object are not known exactly. What it does to other memory beside is no
-    reason: blocks that come and go there, addresses of nothing known."""
+    reason: blocks that come and go there, memory that the call gets."""
     why = attribution.inexact[number]
     if why is None or not attribution.mixed(number) or obj.life in ("freed", "born"):
         return why

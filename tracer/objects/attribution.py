@@ -77,22 +77,19 @@ def _attributed(memory: ProgramMemory, trace: Trace) -> Attribution:
 def _spread(memory: ProgramMemory, span: AddressSpan, size: int, touched: dict[Key, int | None]) -> str | None:
     """Count the span's accesses for the objects they fall in; returns why that is not exact, if it is not."""
     first = memory.at(span.low)
-    if first is not None and span.high + size <= memory.end_at(span.low, first):
+    if span.high + size <= memory.end_at(span.low, first):
         _add(touched, first.key, span.count)
         return None
     every = addresses(span)
     if every is None:
         for found in (first, memory.at(span.high)):
-            if found is not None:
-                _add(touched, found.key, None)
+            _add(touched, found.key, None)
         return "it touches several objects too often to tell them apart"
     every.sort()
     reason, position = None, 0
     counted = span.count is None or span.count == len(every)  # a set holds each address once: it has no split counts
     while position < len(every):
         found = memory.at(int(every[position]))
-        if found is None:
-            return f"it touches {int(every[position]):#x}, which belongs to nothing known"
         stop = int(every.searchsorted(memory.end_at(int(every[position]), found)))
         if int(every[stop - 1]) + size > found.end:
             reason = f"one access crosses the end of {found.name}"

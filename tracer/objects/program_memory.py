@@ -59,7 +59,7 @@ class ProgramMemory:
         found = self._pieces[number] if number >= 0 else None
         return found if found is not None and address < found.end else None
 
-    def at(self, address: int) -> MemoryObject | None:
+    def at(self, address: int) -> MemoryObject:
         """The object around ``address``, not named or typed yet unless a symbol or a caller's variable tells."""
         found = (
             self._piece(address)
@@ -67,9 +67,8 @@ class ProgramMemory:
             or self._static(address)
             or self._stack(address)
             or self._mapped(address)
+            or self._gap(address)
         )
-        if found is None:
-            return None
         return self.known.setdefault(found.key, found)
 
     def _heap(self, address: int) -> MemoryObject | None:
@@ -149,6 +148,12 @@ class ProgramMemory:
         if name == "[heap]":  # what the call allocates and frees again leaves no block
             name = "heap memory of no block"
         return MemoryObject("mapped", name, mapping.start, mapping.end - mapping.start, None, mapping.start)
+
+    def _gap(self, address: int) -> MemoryObject:
+        """What lies between two mappings: nothing when the call begins; the kernel gives it to the call."""
+        start = max((m.end for m in self._trace.mappings if m.end <= address), default=0)
+        end = min((m.start for m in self._trace.mappings if m.start > address), default=1 << 64)
+        return MemoryObject("mapped", "memory that the call gets", start, end - start, None, start, life="born")
 
     def described(self, objects: list[MemoryObject]) -> tuple[MemoryObject, ...]:
         """The same objects with the names and types that the source gives them."""

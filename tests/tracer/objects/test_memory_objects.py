@@ -312,3 +312,25 @@ def test_each_type_is_described_once(tmp_path: Path, logger: Path, monkeypatch: 
     stopped = trace_objects(tmp_path, logger, source, "gcc", "-g -O0")
     assert any(o.kind == "stack" for o in stopped.found.objects)
     assert set(described.values()) == {1}
+
+
+GETS = """
+#include <unistd.h>
+static long table[512];
+__attribute__((noipa)) static void put(long *to, long v) { *to = v; }
+__attribute__((noinline)) double work(long *known, long n) {
+  long *fresh = sbrk(1 << 16);
+  for (long k = 0; k < n; k++) { long *to = k & 1 ? known : fresh; to[k] = k; }
+  return (double)fresh[2] + (double)known[3]; }
+int main(void) { double s = work(table, 512); put(table, 1); return s > 9; }
+"""
+
+
+def test_memory_that_the_call_gets_is_an_object_beside_others(tmp_path: Path, logger: Path) -> None:
+    """metis: what a reference touched beside a heap that grew in the call made all that it touches unknown."""
+    stopped = trace_objects(tmp_path, logger, GETS, "gcc", "-g -O1 -fno-if-conversion")
+    table, gets = stopped.object("table"), stopped.object("memory that the call gets")
+    assert (gets.kind, gets.life) == ("mapped", "born")
+    both = {stopped.found.objects.index(table), stopped.found.objects.index(gets)}
+    touched = [{t.object for t in touches} for touches in stopped.found.touches]
+    assert both in touched
