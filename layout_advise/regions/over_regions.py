@@ -27,12 +27,12 @@ UNTOUCHED = Interval(1.0, 1.0, 1.0)
 def over_regions(
     hotspots: Sequence[HotspotReport], alone: Sequence[float], shared: Sequence[str]
 ) -> tuple[OverRegions, ...]:
-    """A row for each of the layouts ``shared`` by the regions (ids), the best for the program first; ``alone`` is the part
-    of the samples of each region that no region before it has. A layout that a region with its structures could not
-    measure has no gain of the program."""
+    """A row for each of the layouts ``shared`` by the regions (ids) that one of them measured, the best for the program
+    first; ``alone`` is the part of the samples of each region that no region before it has. A layout that a region with its
+    structures could not measure has no gain of the program."""
     rows = []
-    for name in shared:
-        cells = [InRegion(h.symbol, part, _in(h, name, hotspots)) for h, part in zip(hotspots, alone, strict=True)]
+    for name in (n for n in shared if any(_best_variant(h, n) is not None for h in hotspots)):
+        cells = [InRegion(h.name or h.symbol, part, _in(h, name, hotspots)) for h, part in zip(hotspots, alone, strict=True)]
         label = next((families(c) for h in hotspots for c in h.candidates if c.id == name), "")
         known = [RegionPart(c.share, Gain(c.speedup.median, c.speedup.lo, c.speedup.hi)) for c in cells if c.speedup]
         whole = amdahl(known) if len(known) == len(cells) else None

@@ -117,7 +117,7 @@ def _report(
     names: tuple[str, ...],
 ) -> StructurePlan:
     regions = tuple(
-        InRegion(h.symbol, share, _interval(gain))
+        InRegion(h.name or h.symbol, share, _interval(gain))
         for h, share, gain in zip(seen.hotspots, seen.shares, best.regions, strict=True)
     )
     permanent = best.permanent

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.contract import OverRegions
 from layout_advise.reports.model.plan import OrderStep, PlanPlace, ProgramPlan, StructurePlan
 from layout_advise.reports.words.headline import factor, span
 from layout_advise.reports.words.quantities import listing, number
+
+AS_IT_IS = "as it is"
+"""The label of a plan that changes nothing."""
 
 MOST_PLACES = 60
 """Places of the order that are drawn."""
@@ -21,14 +25,16 @@ def leading(plan: ProgramPlan) -> str:
 
 def headline(one: StructurePlan) -> str:
     """The advice about some structures in the whole program, and what it gains."""
-    data, gain = listing(one.structures, 3), f"{factor(one.program.median)} faster ({span(one.program)})"
+    data, other = listing(one.structures, 3), _other(one)
     if one.action == "change":  # first figures: what was best of many is seldom as good again
         how = f"as {one.label} for good" if one.candidate is not None else f"as {one.label}"
         return f"Whole program: store {data} {how}: at least {factor(one.program.lo)} faster ({span(one.program)})."
     if one.action == "keep":
-        best = f"; best other: {_second(one)}" if one.second else ""
+        best = f"; best other: {_told(*other)}" if other is not None else ""
         return f"Whole program: keep {data} as it is{best}."
-    return f"Whole program, undecided: {data} as {one.label} would be {gain}."
+    label, gain = other or (one.label, one.program)
+    faster = f"runs {factor(gain.median)} as fast ({span(gain)})" if gain is not None else "is not excluded"
+    return f"Whole program, undecided: with {data} as {label} it {faster}."
 
 
 def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
@@ -42,16 +48,21 @@ def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
         found.append(
             f"Conversions take {one.converting:.1%} of the present time, as timed around single calls.".replace("%", " %")
         )
-    if one.second and one.action != "keep":
-        found.append(f"Second best: {_second(one)}.")
+    if one.second and one.action == "change":
+        found.append(f"Second best: {_told(one.second, one.second_program)}.")
     if held:
         found.append(f"Not measured, and held at the present layout: {listing(held, 4)}.")
     return tuple(found)
 
 
-def _second(one: StructurePlan) -> str:
-    gain = one.second_program
-    return f"{one.second}, {factor(gain.median)} ({span(gain)})" if gain is not None else one.second
+def _other(one: StructurePlan) -> tuple[str, Interval | None] | None:
+    """The best plan that changes a layout, and what the program gains by it; None where none was measured."""
+    ways = ((one.label, one.program), (one.second, one.second_program))
+    return next(((label, gain) for label, gain in ways if label and label != AS_IT_IS), None)
+
+
+def _told(label: str, gain: Interval | None) -> str:
+    return f"{label}, {factor(gain.median)} ({span(gain)})" if gain is not None else label
 
 
 def order(plan: ProgramPlan) -> str:

@@ -125,3 +125,11 @@ def test_two_regions_of_a_program_measure_the_same_layouts(tmp_path: Path) -> No
     assert {row.candidate for row in found.over_regions} == set(layouts[0])
     assert all(len(row.regions) == 2 for row in found.over_regions)
     assert any(row.program is not None for row in found.over_regions)
+
+
+def test_layouts_that_no_region_measured_have_no_row() -> None:
+    """metis: eight layouts of which nothing was known had 1.00 times in all regions, and no words."""
+    one = region("density", {1: 1.5})
+    assert [row.candidate for row in over_regions((one, region("drift", {1: 0.9})), (0.5, 0.4), ("c1", "c2", "c7"))] == [
+        "c1"
+    ]
