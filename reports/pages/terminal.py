@@ -31,6 +31,8 @@ from layout_advise.reports.words.first_screen import FirstScreen, apply_command,
 STYLE = {"change": "bold green", "keep": "bold cyan", "undecided": "bold yellow"}
 MOST_ROWS = 12
 DIFF_STYLE = {"-": "red", "+": "green"}
+MOST_OVER = 3
+"""So many layouts are told over the regions."""
 FIRST_LINES = 20
 """Lines of the first screen."""
 WIDE = 104
@@ -68,8 +70,11 @@ def render(
         console.print()
         others = "region" if len(report.hotspots) == 2 else f"{len(report.hotspots) - 1} regions"
         _say(console, f"the tables of the other {others}: `layout-advise report {run} --all`, report.html")
-    for row in report.over_regions:
+    shown = report.over_regions if verbose or whole else report.over_regions[:MOST_OVER]
+    for row in shown:
         _say(console, plan_words.sentence(row))
+    if (left := len(report.over_regions) - len(shown)) > 0:
+        _say(console, f"{left} other layout{'s' if left > 1 else ''} over the regions: --all, report.html")
     for one in report.passed_over:
         _say(console, hotspot_words.passed_over(one))
     _quality(console, report, verbose)
