@@ -1,8 +1,8 @@
-"""Whether a difference is of kernels or of where buffers lie: ``python benchmarks/opencl_twice.py NAME [--processes N]``.
+"""Kernels against themselves: ``python benchmarks/opencl_twice.py NAME [--processes N]``.
 
-Times the tool's and the hand-written kernel of an entry of ``examples/opencl/hand`` as ``opencl_hand.py`` does, each twice in
-each process, with buffers of its own each time. If a kernel differs from itself as it differs from the other one, the place
-of its buffers makes the difference. Prints a Markdown table of ratios by process; nothing is kept.
+Times the tool's and the hand-written kernel of an entry of ``examples/opencl/hand`` as ``opencl_hand.py`` does, each twice
+in each process, with buffers of its own each time. If a kernel differs from itself as it differs from the other one, the
+place of its buffers makes the difference. Prints a Markdown table of ratios by process; nothing is kept.
 """
 
 from __future__ import annotations
