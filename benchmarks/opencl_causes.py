@@ -1,4 +1,4 @@
-"""What the gains of layouts hang on: ``python benchmarks/opencl_causes.py [EXAMPLE ...] [--device NAME] [--processes N]``.
+"""Causes of the gains of layouts: ``python benchmarks/opencl_causes.py [EXAMPLE ...] [--device NAME] [--processes N]``.
 
 Each of ``examples/opencl`` runs as it is, as a structure of arrays, and in the clusters of its field graph, over its own
 data and over data that fits the second caches, and each of these with PoCL's work items as lanes of vectors (``loopvec``,

@@ -20,7 +20,7 @@ from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key, same_tile, with_tiles
 from layout_advise.opencl.host.platforms import devices, is_processor
 from layout_advise.opencl.host.spec import read_spec
-from layout_advise.opencl.host.variants import KernelVariant, variant
+from layout_advise.opencl.host.variants import KernelVariant, original, variant
 from layout_advise.opencl.measure.jobs import KernelJob, name_of
 from layout_advise.opencl.measure.processes import Clock, over_processes, times_of
 from layout_advise.opencl.policy import OPENCL
@@ -57,14 +57,17 @@ def compared(name: str, device: object, processes: int, clock: Clock) -> dict[st
     records = [one.graph for one in records_of(program, [launch]) if one.note is None]
     named = tiled(records, calibration)
     distinct: dict[object, int] = {}
-    made: list[KernelVariant] = []
+    made: list[KernelVariant] = [original([launch])]
     for word, choice in named.items():
         if distinct.setdefault(key(choice), len(made)) == len(made):
             made.append(variant(word, program, [launch], choice))
     number = {word: distinct[key(choice)] for word, choice in named.items()}
     rows = over_processes(KernelJob(name_of(device), tuple(made), SECONDS), processes)
+    for outcome in (one for row in rows for one in row):
+        if problem := outcome.problem or (outcome.compared.problem if outcome.compared is not None else ""):
+            raise ValueError(f"{name}: {problem}")
     times = [times_of(rows, k, clock) for k in range(len(made))]
-    best = min(range(len(made)), key=lambda k: sorted(times[k])[len(times[k]) // 2])
+    best = min(range(1, len(made)), key=lambda k: sorted(times[k])[len(times[k]) // 2])
 
     def over_best(word: str) -> Ratio:
         return undisturbed_ratio(times[number[word]], times[best])

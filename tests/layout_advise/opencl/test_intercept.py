@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ctypes.util
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from layout_advise.cli import main
-from layout_advise.errors import ProgramError
+from layout_advise.errors import ProgramError, UsageError
 from layout_advise.opencl.host.launch import BufferArgument, LocalArgument, ValueArgument
+from layout_advise.opencl.host.platforms import devices
 from layout_advise.opencl.intercept.recorded import RecordedLaunches, read_recorded
 from layout_advise.opencl.intercept.run import run_recorded
 from tests.support.opencl.kernels import device
@@ -90,6 +92,36 @@ def test_launches_are_recorded(host: Path, tmp_path: Path) -> None:
     assert [bytes(data) for data in one.buffers] == [np.arange(64, dtype=np.int32).tobytes()] * 2
     assert found.notes == ("two is left alone: it is given a part of a buffer (a sub-buffer).",)
     assert sum(found.shares.values()) == pytest.approx(1.0)
+
+
+PYTHON = """import sys
+import numpy as np
+import pyopencl as cl
+(device,) = [d for p in cl.get_platforms() for d in p.get_devices() if d.name == sys.argv[1]][:1]
+context = cl.Context([device])
+queue = cl.CommandQueue(context)
+source = "typedef struct { float a; int b; } S; __kernel void one(__global S *p, float f) { p[get_global_id(0)].a = f; }"
+program = cl.Program(context, source).build()
+buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=np.zeros(16, np.float32))
+program.one(queue, (8,), None, buffer, np.float32(2))
+queue.finish()
+"""
+
+
+def test_a_program_that_pyopencl_has_built_before_has_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device()
+    try:  # for PoCL, which keeps what it built itself, pyopencl does not
+        name = devices("oclgrind")[0].name
+    except UsageError:
+        pytest.skip("needs Oclgrind")
+    (tmp_path / "host.py").write_text(PYTHON)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    command = [sys.executable, str(tmp_path / "host.py"), name]
+    subprocess.run(command, check=True)
+    found = read_recorded(run_recorded(command, tmp_path), "host.py")
+    assert not found.notes
+    (one,) = found.launches
+    assert (one.kernel, one.arguments) == ("one", (BufferArgument(0), ValueArgument(np.float32(2).tobytes())))
 
 
 def test_a_program_that_fails_is_told(host: Path, tmp_path: Path) -> None:

@@ -199,6 +199,19 @@ def test_pyopencl_objects_that_are_left_alone(what: str, why: str) -> None:
     assert read_program(launch.source, launch.options).kernel("k") is not None
 
 
+def test_arrays_of_pyopencl_are_their_buffers() -> None:
+    cl = opencl()
+    array = pytest.importorskip("pyopencl.array")
+    context = cl.Context([device()])
+    queue = cl.CommandQueue(context)
+    kernel = cl.Kernel(cl.Program(context, "__kernel void k(__global int *p) { p[0] = 1; }").build(), "k")
+    whole = array.to_device(queue, np.arange(8, dtype=np.int32))
+    launch = launch_of(queue, kernel, (1,), None, (whole,), "", 1)
+    assert bytes(launch.buffers[0]) == np.arange(8, dtype=np.int32).tobytes()
+    with pytest.raises(UsageError, match="one is a part of a buffer"):
+        launch_of(queue, kernel, (1,), None, (whole[2:],), "", 1)
+
+
 def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     unkept: Callable[[], object] = vars(opencl)["__wrapped__"]
 
