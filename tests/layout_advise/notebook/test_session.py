@@ -76,6 +76,7 @@ def test_layouts_show_drawing_and_change(run: AdviceRun) -> None:
     assert layout.change.startswith(" struct particle {")
     assert layout.terms == {"s0": "S_{0,1;2} ⊗ A_1000"}
     assert "<svg" in layout._repr_html_()
+    assert "cache lines of a call, modelled: 1 250 now, 250 (−80 %) then" in layout._repr_html_()
     assert "double v&lt;x&gt;;" in layout._repr_html_()
 
 

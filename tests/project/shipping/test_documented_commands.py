@@ -142,7 +142,7 @@ def prepared(folder: Path, kind: str) -> None:
 def typed(command: str, folder: Path) -> tuple[int, str]:
     """The exit code, and what was said on stderr."""
     for place, name in NAMES.items():
-        command = re.sub(rf"(?<![\w./-]){re.escape(place)}(?![\w./-])", name, command)
+        command = re.sub(rf"(?<!\S){re.escape(place)}(?!\S)", name, command)
     own = f'layout-advise() {{ {shlex.quote(sys.executable)} -m layout_advise "$@"; }}\n'
     environment = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(Path.home() / ".cache"), "GITHUB_ACTIONS": ""}
     done = subprocess.run(
