@@ -18,6 +18,7 @@ from layout_advise.reports.model.candidate import (
     Evidence,
     Interval,
     PartReport,
+    RuleStep,
     Traffic,
     Verification,
 )
@@ -158,6 +159,7 @@ def candidate_report(
         temporary=candidate.temporary,
         layout={r.structure.id: r.term for r in candidate.relayouts},
         derivation=candidate.derivation,
+        steps={r.structure.id: tuple(RuleStep(*step) for step in r.steps) for r in candidate.relayouts if r.steps},
         variant=outcome.variant,
         parts=tuple(
             PartReport(r.structure.id, p.fields, p.unit_bytes, p.term, printed_map(r, p))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape as html_text
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rich.progress import Progress as Bar
 
 from layout_advise.config import STAGES
 from layout_advise.errors import LayoutAdviseError, MachineError
+from layout_advise.notebook.timing import TimedHere, time_here
 from layout_advise.notebook.views import FramedPage, ItemTable, LayoutView, first_of
 from layout_advise.reports.exports import rows
 from layout_advise.reports.model.candidate import CandidateReport
@@ -65,8 +67,14 @@ class AdviceRun:
         """A layout by its id, to look at."""
         return LayoutView(self.candidates[name])
 
+    def time(self, name: str, rounds: int = 20) -> TimedHere:
+        """Times of a layout's mock-up and of the unchanged one, measured now on NumPy data in a process of its own. It runs
+        code of the run directory: only for runs of your own. Raises RunDirError where it cannot be called so."""
+        return time_here(self.path, self.candidates[name], rounds)
+
     def explore(self) -> Any:
-        """A slider over the layouts that redraws the one chosen. Raises MachineError without ipywidgets."""
+        """A slider over the layouts that redraws the one chosen, with a button that times it on NumPy data. Raises
+        MachineError without ipywidgets."""
         try:
             import ipywidgets
         except ImportError as error:
@@ -77,11 +85,21 @@ class AdviceRun:
         slider, shown = ipywidgets.SelectionSlider(options=names, description="layout"), ipywidgets.HTML()
 
         def draw(_: object = None) -> None:
+            said.value = ""
             shown.value = self.layout(slider.value)._repr_html_()
 
+        button, said = ipywidgets.Button(description="time it here"), ipywidgets.HTML()
+
+        def measure(_: object) -> None:
+            try:
+                said.value = html_text(str(self.time(slider.value)))
+            except LayoutAdviseError as error:
+                said.value = html_text(error.line())
+
         slider.observe(draw, names="value")
+        button.on_click(measure)
         draw()
-        return ipywidgets.VBox([slider, shown])
+        return ipywidgets.VBox([slider, shown, ipywidgets.HBox([button, said])])
 
     def show(self, height: int = 640) -> FramedPage:
         """The whole report as it is in ``report.html``."""

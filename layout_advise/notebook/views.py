@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 from layout_advise.errors import MachineError, UsageError
 from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.pages.drawings import drawing
-from layout_advise.reports.words.layout_words import families
-from layout_advise.reports.words.quantities import interval
+from layout_advise.reports.words.layout_words import families, traffic
+from layout_advise.reports.words.quantities import interval, number
 
 Item = TypeVar("Item")
 MOST_ROWS = 30
@@ -104,7 +104,14 @@ class LayoutView:
         one = self.candidate
         head = f"<p><b>{html.escape(one.id)}</b> {html.escape(families(one))}: {one.evidence}, {interval(one.speedup)}</p>"
         terms = "".join(f"<p><code>{html.escape(term)}</code></p>" for term in dict.fromkeys(one.layout.values()))
-        return f"{head}{drawing(one.drawing)}{terms}<pre>{html.escape(one.change)}</pre>"
+        lines = f"<p>{html.escape(_lines(one))}</p>" if one.traffic is not None else ""
+        return f"{head}{drawing(one.drawing)}{terms}{lines}<pre>{html.escape(one.change)}</pre>"
+
+
+def _lines(one: CandidateReport) -> str:
+    """``cache lines of a call, modelled: 1 625 001 now, 487 500 (−70 %) then``."""
+    before = number(one.traffic.lines_before) if one.traffic is not None else ""
+    return f"cache lines of a call, modelled: {before} now, {traffic(one)} then"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

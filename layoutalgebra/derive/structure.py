@@ -199,6 +199,8 @@ class Relayout:
     merged: Relayout | None = None
     """Set where the structure shares its records with others: the layout of a structure that has the fields of all of them
     (:mod:`layout_advise.layoutalgebra.merge.records`), whose buffers all of them have."""
+    steps: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """Each rule with the term that it leads to, of the part that takes most of them."""
 
     def holds(self, index: tuple[int, ...]) -> bool:
         """True where the element at ``index`` is stored in the buffers."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, FieldMap, Relayout, Structure
 from layout_advise.layoutalgebra.explore.placement import buffer_name, place_group
 from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, check_plan, whole
-from layout_advise.layoutalgebra.explore.rewritten_parts import derivation, runs_of
+from layout_advise.layoutalgebra.explore.rewritten_parts import derivation, runs_of, shown_steps
 
 
 def relayout(structure: Structure, plan: LayoutPlan, *, checked: bool = True) -> Relayout:
@@ -34,8 +34,10 @@ def relayout(structure: Structure, plan: LayoutPlan, *, checked: bool = True) ->
     parts = tuple(part for _, run in runs for part in run.shown)
     term = " ; ".join(dict.fromkeys(part.term for part in parts))
     ordered = tuple(maps[number] for number in range(len(maps)))
-    rules = derivation([part for _, run in runs for part in run.parts])
-    return Relayout(structure, ordered, tuple(buffers[k] for k in range(len(buffers))), parts, term, plan.chosen, rules)
+    rewritten = [part for _, run in runs for part in run.parts]
+    rules, steps = derivation(rewritten), shown_steps(rewritten) if checked else ()
+    stored = tuple(buffers[k] for k in range(len(buffers)))
+    return Relayout(structure, ordered, stored, parts, term, plan.chosen, rules, steps=steps)
 
 
 def map_key(layout: Relayout) -> tuple[object, ...]:

@@ -146,6 +146,13 @@ def derivation(parts: Sequence[RewrittenPart]) -> tuple[str, ...]:
     return (*first, *longest, *(number for number in others if number != "9"))
 
 
+def shown_steps(parts: Sequence[RewrittenPart]) -> tuple[tuple[str, str], ...]:
+    """Each rule with the term after it, of the part that takes most of them; rule 9 with the term that it divides off."""
+    longest = max(parts, key=lambda part: len(part.rules))
+    first = (("9", str(longest.stages[0][0])),) if longest.divided and longest.stages else ()
+    return (*first, *((step.number, str(step.new)) for step in longest.steps()))
+
+
 def _shown(structure: Structure, part: RewrittenPart) -> Part:
     """The part as the report prints it: with the padding of split dimensions as elements, of chosen elements one class."""
     columns = zip(*(leaves_of(row) for row in terms_of(part.term)), strict=True)

@@ -172,6 +172,15 @@ class LiveReport(msgspec.Struct, frozen=True):
     surveyed: int = 0
 
 
+class RuleStep(msgspec.Struct, frozen=True):
+    """A step of the way to a layout."""
+
+    rule: str
+    """The number of the rewriting rule, as in ``docs/algebra.md``."""
+    term: str
+    """The term that it leads to."""
+
+
 class CandidateReport(msgspec.Struct, frozen=True):
     """One layout that was tried. ``speedup`` is original over mock-up, None for modelled evidence. ``classes``: elements
     are stored by class, in this many parts; of each so many neighbours the one that a call uses is in the first."""
@@ -251,6 +260,9 @@ class CandidateReport(msgspec.Struct, frozen=True):
     """The layout in the running program itself (evidence ``live``); ``speedup`` above is that in the snapshot."""
     proposers: tuple[str, ...] = ()
     """The ways by which the layout was found: ``rules``, ``search``, ``field graph``, ``affinity``."""
+    steps: dict[str, tuple[RuleStep, ...]] = {}
+    """By id of a structure the rules one after another with the terms that they lead to, of the fields that take most of
+    them; none for a structure that shares records with others."""
     change: str = ""
     """Declarations, allocations and accesses as a diff against today's: lines that begin with ``-``, ``+`` or a blank."""
 

@@ -11,8 +11,8 @@ import msgspec
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 
-MOST = 48
-"""Characters of a name in a sentence."""
+MOST, MOST_PLAIN = 48, 64
+"""Characters of a name in a sentence; of one without brackets and namespaces, of which each part may matter."""
 AS_WRITTEN = frozenset({"source", "change", "declaration", "drawing", "layout", "command"})
 """What is code, or typed: names in it stay whole."""
 
@@ -25,7 +25,7 @@ _OPEN, _CLOSE = "<({", ">)}"
 def brief(name: str, most: int = MOST) -> str:
     """``name`` in at most so many characters: inner arguments of templates become ``…`` first, then all of them and those
     of functions, then the namespaces before the last names; at last it is cut. Short names stay as they are."""
-    if len(name) <= most:
+    if len(name) <= most or (most == MOST and name.isidentifier() and len(name) <= MOST_PLAIN):
         return name
     forms = list(_shorter(_NO_BRACKETS.sub(lambda found: found[0].translate(_AWAY), name)))
     fitting = next((form for form in forms if len(form) <= most), None)
@@ -69,9 +69,9 @@ def long_names(report: Report) -> dict[str, str]:
     made: dict[str, str] = {}
     taken: set[str] = set()
     for name in dict.fromkeys(_names(report)):
-        if len(name) <= MOST:
+        if (text := brief(name)) == name:
             continue
-        text, number = brief(name), 2
+        number = 2
         while text in taken:
             text, number = f"{brief(name, MOST - 5)} ({number})", number + 1
         taken.add(text)

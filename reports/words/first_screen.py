@@ -230,7 +230,18 @@ def _best(hotspot: HotspotReport) -> Iterator[str]:
     """What the best layout was measured to gain, where none is advised."""
     best = candidate_of(hotspot, hotspot.verdict.about)
     if best is not None and best.speedup is not None:
-        yield f"{hotspot_words.layout_name(best)} was measured at {factor(best.speedup.median)} ({span(best.speedup)})."
+        measured = f"{hotspot_words.layout_name(best)} was measured at {factor(best.speedup.median)} ({span(best.speedup)})"
+        yield f"{measured}{_widest(hotspot, best)}."
+
+
+def _widest(hotspot: HotspotReport, best: CandidateReport) -> str:
+    """``; the form of the mock-up leaves up to 1.05×``, where of a ``keep`` that is more than was measured; else empty."""
+    claimed, measured = hotspot.verdict.interval, best.speedup
+    if hotspot.verdict.action != "keep" or claimed is None or measured is None or claimed.hi < 1.01 * measured.hi:
+        return ""
+    term = max(best.error_budget, key=lambda one: one.hi, default=None)
+    name = reason_words.DOUBT_NAMES.get(term.term, term.term) if term is not None else "every doubt"
+    return f"; {name} leaves up to {factor(claimed.hi)}"
 
 
 def effect_of(check: Check, report: Report) -> str:

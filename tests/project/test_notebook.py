@@ -68,6 +68,7 @@ def test_that_of_a_run_runs() -> None:
     assert "20 000 × particle of 80 bytes" in whole
     assert "double *p_vx = malloc(20000 * sizeof *p_vx);" in whole
     assert "SelectionSlider" in whole or "VBox" in whole
+    assert "on NumPy data here: " in whole
     assert whole.count("<iframe srcdoc=") == 2
     assert "<cell" not in whole
     assert "cell.layout: " in whole

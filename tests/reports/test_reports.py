@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from layout_advise.errors import RunDirError
 from layout_advise.reports.model import contract
-from layout_advise.reports.model.candidate import Ablation, CandidateReport, Elsewhere, Interval, PartReport
+from layout_advise.reports.model.candidate import Ablation, CandidateReport, Elsewhere, Interval, PartReport, RuleStep
 from layout_advise.reports.model.hotspot import CompiledBy, Verdict
 from layout_advise.reports.model.structure import FieldUse, Placement, UserReport
 from layout_advise.reports.pages import html, tables, terminal
@@ -441,3 +441,14 @@ def test_the_page_says_where_each_field_goes() -> None:
     page = html.render(report())
     assert "as formulas" in page
     assert "x: byte = 8*i of p_x; i &lt; 1000" in page
+
+
+def test_the_way_to_a_layout_is_told_with_its_terms() -> None:
+    shown = report()
+    steps = (RuleStep("4", "S_{0,1;10} ⊗ A_1000"), RuleStep("7", "A_2 ⊗ A_1000"))
+    made = candidate(1, Interval(3.61, 3.5, 3.7, 9), steps={"s0": steps})
+    hotspot = msgspec.structs.replace(shown.hotspots[0], candidates=(made,))
+    page = html.render(msgspec.structs.replace(shown, hotspots=(hotspot,)))
+    for rule, term in (("4, exchange two dimensions", steps[0].term), ("7, drop the places", steps[1].term)):
+        assert re.search(rf"<li>rule {rule}[^<]*: <code>{re.escape(term)}</code></li>", page)
+    assert "<li>rule 4: exchange two dimensions" in html.render(shown)

@@ -12,6 +12,7 @@ import layout_advise as la
 from layout_advise.errors import LayoutAdviseError, RunDirError, UsageError
 from layout_advise.notebook.magic import advise_cell
 from layout_advise.notebook.session import AdviceRun, trace_program
+from layout_advise.notebook.timing import TimedHere
 from layout_advise.reports.exports import rows
 from tests.support.run_folders import saved
 from tests.support.sample_report import report
@@ -76,14 +77,35 @@ def test_layouts_show_drawing_and_change(run: AdviceRun) -> None:
     assert layout.change.startswith(" struct particle {")
     assert layout.terms == {"s0": "S_{0,1;2} ⊗ A_1000"}
     assert "<svg" in layout._repr_html_()
+    assert "cache lines of a call, modelled: 1 250 now, 250 (−80 %) then" in layout._repr_html_()
     assert "double v&lt;x&gt;;" in layout._repr_html_()
 
 
 def test_a_slider_redraws_the_layout(run: AdviceRun) -> None:
-    slider, shown = run.explore().children
+    slider, shown, timed = run.explore().children
     assert "<b>c1</b>" in shown.value
+    button, said = timed.children
+    button.click()
+    assert said.value == "cannot time c1: its mock-up is not in the run directory; trace the program again"
     slider.value = "c2"
     assert "<b>c2</b>" in shown.value
+    assert said.value == ""
+
+
+def test_a_mock_up_that_cannot_be_called_is_told(run: AdviceRun) -> None:
+    """Here, and in the process of its own: damaged files, no such candidate, a mock-up that crashes."""
+    mockup = run.path / "mockups" / "c1.c"
+    mockup.parent.mkdir()
+    mockup.write_text("int main(void) { return 0; }\n")
+    with pytest.raises(RunDirError, match=r"cannot time c1 on other data: .*candidates\.json"):
+        run.time("c1")
+    (run.path / "candidates.json").write_text("[]")
+    with pytest.raises(RunDirError, match="no candidate c1 in "):
+        run.time("c1")
+    with pytest.raises(UsageError, match="no layout c9"):
+        run.time("c9")
+    told = TimedHere("c1", 3000.0, 1000.0)
+    assert str(told).startswith("c1 on NumPy data here: 1.0 µs a call, unchanged layout 3.0 µs: 3.00 times as fast")
 
 
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def prepared(folder: Path, kind: str) -> None:
 def typed(command: str, folder: Path) -> tuple[int, str]:
     """The exit code, and what was said on stderr."""
     for place, name in NAMES.items():
-        command = re.sub(rf"(?<![\w./-]){re.escape(place)}(?![\w./-])", name, command)
+        command = re.sub(rf"(?<!\S){re.escape(place)}(?!\S)", name, command)
     own = f'layout-advise() {{ {shlex.quote(sys.executable)} -m layout_advise "$@"; }}\n'
     environment = {**os.environ, "HOME": str(folder), "XDG_CACHE_HOME": str(Path.home() / ".cache"), "GITHUB_ACTIONS": ""}
     done = subprocess.run(
@@ -189,9 +189,11 @@ def test_it_does_what_it_says(kind: str, tmp_path: Path) -> None:
     prepared(tmp_path, kind)
     failed = []
     for command in of_group(kind):
-        if " trace " in command:  # a complete run is not written over
-            output = re.search(r"-o (\S+)", command)
+        output = re.search(r"-o (\S+)", command)
+        if " trace " in command:  # neither a complete run nor a guard is written over
             shutil.rmtree(tmp_path / (output[1] if output else "app.layout"), ignore_errors=True)
+        if " guard " in command and "--check" not in command and output:
+            (tmp_path / output[1]).unlink(missing_ok=True)
         code, said = typed(command, tmp_path)
         wrong = code not in ANSWERS.get(command.split()[1], {0}) or "Traceback" in said
         if wrong or (code == 1 and said.splitlines()[-1][:15] != "layout-advise: "):
