@@ -73,8 +73,8 @@ def render(
     shown = report.over_regions if verbose or whole else report.over_regions[:MOST_OVER]
     for row in shown:
         _say(console, plan_words.sentence(row))
-    if (left := len(report.over_regions) - len(shown)) > 0:
-        _say(console, f"{left} other layout{'s' if left > 1 else ''} over the regions: --all, report.html")
+    if (more := len(report.over_regions) - len(shown)) > 0:
+        _say(console, f"{more} other layout{'s' if more > 1 else ''} over the regions: --all, report.html")
     for one in report.passed_over:
         _say(console, hotspot_words.passed_over(one))
     _quality(console, report, verbose)
