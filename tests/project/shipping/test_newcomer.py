@@ -107,7 +107,11 @@ def test_doctor_tells_what_is_missing(home: Path) -> None:
 
 
 def test_what_cannot_be_written_is_one_line(home: Path) -> None:
-    for line in ("trace -o /root/x.layout -- /bin/ls", "demo -o /nowhere/x.layout", "report /root/x.layout"):
+    for line in (
+        "trace -o /root/x.layout -- run/demo.program/particles",
+        "demo -o /nowhere/x.layout",
+        "report /root/x.layout",
+    ):
         told = typed(home, f"venv/bin/layout-advise {line}")
         assert told.returncode in (1, 2), line
         assert len(errors(told)) == 1, told.stderr
