@@ -65,8 +65,8 @@ def measured(name: str, device: DeviceName, processes: int, small: bool, vectors
     program = read_program(launch.source, launch.options, launch.name)
     records = [one.graph for one in records_of(program, [launch]) if one.note is None]
     single = tuple(
-        layout(one.graph.record, [(k,) for k in range(len(one.graph.record.members))], (1,) * len(one.graph.record.members))
-        for one in records
+        layout(record, tuple((k,) for k in range(len(record.members))), (1,) * len(record.members))
+        for record in (one.graph.record for one in records)
     )
     clusters = clusters_of_graph(records)
     layouts = {"arrays": single, "clusters": clusters}
