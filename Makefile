@@ -17,6 +17,7 @@ lint: setup ## style and types
 	.venv/bin/mypy
 	MYPYPATH=benchmarks .venv/bin/mypy benchmarks/*.py
 	MYPYPATH=benchmarks/field .venv/bin/mypy benchmarks/field/*.py
+	MYPYPATH=benchmarks/opencl .venv/bin/mypy benchmarks/opencl/*.py
 
 test: lint ## style, types, and the tests but the long ones
 	.venv/bin/python -m pytest -q -n 2 -m "not slow" --durations=40 --durations-min=3

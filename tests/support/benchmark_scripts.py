@@ -10,13 +10,13 @@ from tests.support.paths import ROOT
 
 
 def script(name: str) -> ModuleType:
-    """``benchmarks/NAME.py``, known by that name from then on."""
+    """``benchmarks/NAME.py``, known by the last part of that name from then on."""
     path = ROOT / "benchmarks" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[path.stem] = module
     if str(path.parent) not in sys.path:  # the scripts import one another
         sys.path.append(str(path.parent))
     spec.loader.exec_module(module)

@@ -20,7 +20,7 @@ QUICK = ("nbody_clusters",)
 
 @pytest.fixture(scope="module")
 def hand() -> ModuleType:
-    return script("opencl_hand")
+    return script("opencl/hand")
 
 
 def test_every_kernel_has_a_layout_and_every_example_kernels(hand: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Causes of the gains of layouts: ``python benchmarks/opencl_causes.py [EXAMPLE ...] [--device NAME] [--processes N]``.
+"""Causes of the gains of layouts: ``python benchmarks/opencl/causes.py [EXAMPLE ...] [--device NAME] [--processes N]``.
 
 Each of ``examples/opencl`` runs as it is, as a structure of arrays, and in the clusters of its field graph, over its own
 data and over data that fits the second caches, and each of these with PoCL's work items as lanes of vectors (``loopvec``,
@@ -10,7 +10,6 @@ rows go to ``results/opencl/``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -18,9 +17,9 @@ import tempfile
 from math import prod
 from pathlib import Path
 
-from opencl_exhaustive import EXAMPLES, RESULTS, spread
-from opencl_tiles import clusters_of_graph
+from tiles import clusters_of_graph
 
+from examples import EXAMPLES, RESULTS, command_line, spread
 from layout_advise.mockup.timing.statistics import undisturbed_ratio
 from layout_advise.opencl.candidates import key
 from layout_advise.opencl.host.launch import Launch
@@ -106,10 +105,8 @@ def table(rows: list[dict[str, object]]) -> str:
 
 def main() -> int:
     """Measures the examples named, or all of them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE")
-    parser.add_argument("--device", default="", metavar="NAME")
-    parser.add_argument("--processes", type=int, default=5, metavar="N")
     given = parser.parse_args()
     device = name_of(devices(given.device)[0])
     rows: list[dict[str, object]] = []

@@ -1,4 +1,4 @@
-"""Predicted against hand-written kernels: ``python benchmarks/opencl_hand.py [NAME ...] [--device NAME] [--processes N]``.
+"""Predicted against hand-written kernels: ``python benchmarks/opencl/hand.py [NAME ...] [--device NAME] [--processes N]``.
 
 ``examples/opencl/hand`` has kernels as a person would write them, with the layout of each in ``layouts.toml``. For each of
 them one job times the original, the tool's rewritten kernel for the same layout (what is predicted) and the hand-written
@@ -11,16 +11,15 @@ median error; rows go to ``results/opencl/``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
+from examples import EXAMPLES, RESULTS, command_line, spread
+from layout_advise.mockup.timing.statistics import undisturbed_ratio
 from layout_advise.opencl.host.platforms import devices, is_processor
 from layout_advise.opencl.host.spec import read_spec
 from layout_advise.opencl.host.variants import KernelVariant, original, variant, written
@@ -30,10 +29,7 @@ from layout_advise.opencl.rewrite.layouts import BufferLayout, layout
 from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.opencl.source.read import read_program
 
-ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = ROOT / "examples" / "opencl"
 HAND = EXAMPLES / "hand"
-RESULTS = ROOT / "benchmarks" / "results" / "opencl"
 SECONDS = 1.0
 """A process times each version for about so long."""
 
@@ -89,11 +85,6 @@ def compared(name: str, device: DeviceName, processes: int, clock: Clock) -> dic
     }
 
 
-def spread(ratio: Ratio) -> list[float]:
-    """A ratio as median, lower and upper end."""
-    return [round(ratio.median, 4), round(ratio.lo, 4), round(ratio.hi, 4)]
-
-
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows as Markdown, with the median error."""
     lines = ["| kernel by hand | layout | predicted | by hand | predicted over by hand |", "|---|---|---|---|---|"]
@@ -109,10 +100,8 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def main() -> int:
     """Measures the kernels named, or all; prints the table of all results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__, processes=7)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of examples/opencl/hand (default: all)")
-    parser.add_argument("--device", default="", metavar="NAME")
-    parser.add_argument("--processes", type=int, default=7, metavar="N")
     parser.add_argument("--clock", choices=("cpu", "device"), help="default: cpu where the device is the processor")
     parser.add_argument("--table", action="store_true", help="measure nothing, only print")
     given = parser.parse_args()

@@ -1,17 +1,17 @@
-"""Kernels against themselves: ``python benchmarks/opencl_twice.py NAME [--processes N]``.
+"""Kernels against themselves: ``python benchmarks/opencl/twice.py NAME [--processes N]``.
 
-Times the tool's and the hand-written kernel of an entry of ``examples/opencl/hand`` as ``opencl_hand.py`` does, each twice
+Times the tool's and the hand-written kernel of an entry of ``examples/opencl/hand`` as ``hand.py`` does, each twice
 in each process, with buffers of its own each time. If a kernel differs from itself as it differs from the other one, the
 place of its buffers makes the difference. Prints a Markdown table of ratios by process; nothing is kept.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 
-from opencl_hand import hand_layouts, versions
+from hand import hand_layouts, versions
 
+from examples import command_line
 from layout_advise.mockup.timing.statistics import undisturbed_ratio
 from layout_advise.opencl.host.platforms import devices, is_processor
 from layout_advise.opencl.measure.jobs import KernelJob, name_of
@@ -23,10 +23,8 @@ PAIRS = (("tool over hand", 1, 2), ("tool over itself", 1, 3), ("hand over itsel
 
 def main() -> int:
     """Measures one of the hand-written kernels."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__, processes=8)
     parser.add_argument("name", choices=sorted(hand_layouts()))
-    parser.add_argument("--device", default="", metavar="NAME")
-    parser.add_argument("--processes", type=int, default=8, metavar="N")
     given = parser.parse_args()
     device = devices(given.device)[0]
     clock: Clock = "cpu" if is_processor(device) else "device"

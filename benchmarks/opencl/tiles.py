@@ -1,4 +1,4 @@
-"""Tiles with and without a device's calibration: ``python benchmarks/opencl_tiles.py [EXAMPLE ...] [--device NAME]``.
+"""Tiles with and without a device's calibration: ``python benchmarks/opencl/tiles.py [EXAMPLE ...] [--device NAME]``.
 
 For the clusters that the field graph of each of ``examples/opencl`` has, the original order of records (no tiles), the tile
 that the search tries first without a calibration (64), the tiles that the calibration's tree says for each cluster, and all
@@ -9,13 +9,11 @@ Prints a Markdown table; rows go to ``results/opencl/``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
 
-from opencl_exhaustive import EXAMPLES, RESULTS, spread
-
+from examples import EXAMPLES, RESULTS, command_line, spread
 from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key, same_tile, with_tiles
 from layout_advise.opencl.host.platforms import devices, is_processor
@@ -97,10 +95,8 @@ def table(rows: list[dict[str, object]]) -> str:
 
 def main() -> int:
     """Measures the examples named, or all of them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE")
-    parser.add_argument("--device", default="", metavar="NAME")
-    parser.add_argument("--processes", type=int, default=5, metavar="N")
     given = parser.parse_args()
     device = devices(given.device)[0]
     clock: Clock = "cpu" if is_processor(device) else "device"

@@ -1,8 +1,8 @@
 """The layout that the search chooses, of at most twelve that it measures, against the best of all partitions × tiles.
 
-    python benchmarks/opencl_exhaustive.py [EXAMPLE ...] [--device NAME] [--processes N]
+    python benchmarks/opencl/exhaustive.py [EXAMPLE ...] [--device NAME] [--processes N]
 
-All layouts of the records of ``examples/opencl`` that differ in what the kernel accesses (``opencl_layouts.py``):
+All layouts of the records of ``examples/opencl`` that differ in what the kernel accesses (``layouts.py``):
 partitions of the members, and tiles for each cluster with several of them. They race in three rounds, in batches beside the
 original: all of them, those near the best for longer, and the best of these longer still. The last six, the chosen one and
 the original run in fresh processes, all interleaved; only these times are in the table. On a device that is the processor,
@@ -13,17 +13,16 @@ rows go to ``results/opencl/``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from opencl_layouts import LayoutSpace, all_layouts
+from layouts import LayoutSpace, all_layouts
 
-from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
+from examples import EXAMPLES, RESULTS, command_line, spread
+from layout_advise.mockup.timing.statistics import undisturbed_ratio
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key
 from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.host.launch import Launch, checked_kernel
@@ -38,9 +37,6 @@ from layout_advise.opencl.source.read import read_program
 from layout_advise.opencl.study import records_of
 from layout_advise.opencl.verdict import verdict, winner
 
-ROOT = Path(__file__).resolve().parent.parent
-EXAMPLES = ROOT / "examples" / "opencl"
-RESULTS = ROOT / "benchmarks" / "results" / "opencl"
 TILES = (1, 8, 64, 256)
 MOST = 5000
 BATCH = 24
@@ -158,11 +154,6 @@ def exchanged(
     return [round(a / b, 4) for a, b in zip(times[1::2], times[2::2], strict=True)]
 
 
-def spread(ratio: Ratio) -> list[float]:
-    """A ratio as median, lower and upper end."""
-    return [round(ratio.median, 4), round(ratio.lo, 4), round(ratio.hi, 4)]
-
-
 def told(value: object) -> str:
     """A ratio in the table."""
     assert isinstance(value, list)
@@ -188,10 +179,8 @@ def table(rows: Sequence[dict[str, object]]) -> str:
 
 def main() -> int:
     """Measures the examples named, or prints the table of those that were."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE", help="of examples/opencl; none: the table of the results")
-    parser.add_argument("--device", default="", metavar="NAME")
-    parser.add_argument("--processes", type=int, default=5, metavar="N")
     parser.add_argument("--tiles", default=",".join(map(str, TILES)), metavar="N,N", help="elements in a tile")
     parser.add_argument("--most", type=int, default=MOST, metavar="N", help="no more layouts (default: %(default)s)")
     parser.add_argument("--clock", choices=("cpu", "device"), help="default: cpu where the device is the processor")
