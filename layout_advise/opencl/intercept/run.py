@@ -13,7 +13,7 @@ from typing import IO
 from layout_advise.errors import MachineError, ProgramError
 from layout_advise.opencl.intercept.recorded import tell_of_failure
 
-SOURCE = Path(__file__).with_name("recorder.c")
+SOURCES = Path(__file__).with_name("recorder")
 LOADER_FAILED = 127
 """The exit status of a program whose libraries are not all there."""
 FLAGS = ("-shared", "-fPIC", "-O2", "-std=c11", "-Wall", "-Wextra", "-Werror")
@@ -22,7 +22,7 @@ FLAGS = ("-shared", "-fPIC", "-O2", "-std=c11", "-Wall", "-Wextra", "-Werror")
 def build_recorder(folder: Path) -> Path:
     """The library to preload, built in ``folder``."""
     library = folder / "recorder.so"
-    command = ["gcc", *FLAGS, "-o", str(library), str(SOURCE), "-ldl", "-lpthread"]
+    command = ["gcc", *FLAGS, "-o", str(library), *map(str, sorted(SOURCES.glob("*.c"))), "-ldl", "-lpthread"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
