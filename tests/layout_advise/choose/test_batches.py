@@ -17,17 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.choose.batches import CallBatch, better_place, may_be_learnt, size_and_start
-from layout_advise.choose.by_time import Window
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.observe.case import outside_arguments, words_read
 from layout_advise.observe.stage import are_mapped
 from layout_advise.reports.model.contract import schema
-from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.process.agent import ABI_HEADER
-from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.stopped_program import Range, RunResult
 from layout_advise.tracer.program.binary import ElfBinary
@@ -401,48 +397,6 @@ def test_quick_times_are_of_the_calls_asked_for(program: Path) -> None:
     assert any(ns > 0 for ns in found.quick_ns)
 
 
-def test_how_many_calls_make_a_batch() -> None:
-    assert size_and_start([1000.0] * 4096, 100_000, None) == (2000, 2001)  # 2 ms; one batch goes before
-    assert size_and_start([1000.0] * 4096, 100_000, 7) == (2000, 7)
-    assert size_and_start([100.0] * 4096, 10**6, None) == (4096, 4097)  # no more can be timed
-    assert size_and_start([1000.0] * 400, 400, None) == (100, 101)  # three batches, and one before
-    assert size_and_start([1000.0] * 40, 40, None)[0] == 0  # 10 µs
-    assert size_and_start([], 0, None)[0] == 0
-    assert size_and_start([500_000.0] * 4096, 100_000, None) == (4, 5)
-    assert size_and_start([500_000.0] * 4096, 100_000, None, 16) == (16, 17)
-    assert size_and_start([500_000.0] * 40, 40, None, 16) == (10, 11)
-
-
-def test_a_batch_is_planned_by_the_time_of_all_its_calls() -> None:
-    seldom = [20_000.0 if k % 80 == 0 else 0.0 for k in range(4096)]  # 250 ns on average, none at the median
-    assert size_and_start(seldom, 100_000, None) == (MAX_TIMED, MAX_TIMED + 1)
-    later = [0.0] * 2000 + [2000.0] * 2000  # 1 µs on average
-    size, start = size_and_start(later, 100_000, None)
-    assert 1900 < size < 2100
-    assert sum(later[start - 1 : start - 1 + size]) >= 20_000
-    disturbed = [1000.0] * 4095 + [8e6]
-    assert size_and_start(disturbed, 100_000, None) == (2000, 2001)
-
-
-@given(
-    st.lists(st.sampled_from([0.0, 10.0, 300.0, 5000.0]), min_size=1, max_size=300), st.integers(1, 3000), st.integers(1, 50)
-)
-def test_all_batches_are_within_the_calls(times: list[float], more: int, begin: int) -> None:
-    calls = begin - 1 + len(times) + more
-    size, start = size_and_start(times, calls, None, begin=begin)
-    if size:
-        assert begin + size <= start
-        assert start + 3 * size - 1 <= calls
-
-
-@pytest.mark.parametrize(
-    ("steady", "in_situ", "learnt"),
-    [(1e5, 1.3e5, True), (1.3e5, 1e5, False), (2e6, 3e6, False), (None, 1e5, False), (1e5, None, False)],
-)
-def test_a_call_that_is_quicker_repeated_may_be_learnt(steady: float | None, in_situ: float | None, learnt: bool) -> None:
-    assert may_be_learnt(Original(2e5, steady, in_situ)) is learnt
-
-
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=30))
 def test_calls_from_several_depths_are_made_from_the_lowest(depths: list[int]) -> None:
     rows = [struct.pack("<16Q", *((100 + d if n == RSP else n) for n in range(16))).ljust(RECORDED, b"\1") for d in depths]
@@ -528,16 +482,6 @@ def test_memory_that_is_not_the_program_s() -> None:
     assert not are_mapped([Range(0x1000, 0x2000)], maps, [Range(0x1FC0, 0x4000)])
 
 
-def test_a_shorter_batch_has_the_times_of_its_calls() -> None:
-    calls = Calls(5, bytes(RECORDED * 3 * 40))
-    batch = CallBatch(40, calls, tuple(1000.0 * k for k in range(40)), (tuple(range(40)),) * 2)
-    shorter = batch.shortened()
-    assert shorter is not None
-    assert (shorter.size, len(shorter.calls), len(shorter.each_ns), len(shorter.runs[1])) == (10, 30, 10, 10)
-    assert shorter.firsts == (5, 15, 25)
-    assert shorter.shortened() is None  # two calls of 500 ns
-
-
 def test_a_batch_can_be_taken_back(parked: AgentProcess) -> None:
     place, x = particles(parked), state_before(FIRST)
     parked.unbatch()
@@ -600,12 +544,3 @@ def test_the_whole_road_with_calls_of_different_sizes(
     assert checks["calls-verified"]
     assert checks["replayed-batch"]
     assert hotspot.verdict.reason != "short-calls"
-
-
-def test_a_batch_begins_at_known_calls_where_those_at_its_place_are_not_like_them() -> None:
-    known = Window(1, (1000.0,) * 4096)
-    assert better_place(known, Window(4097, (900.0,) * 4096), 4096).first == 4097
-    assert better_place(known, Window(4097, (1.0,) * 4096), 4096).first == 1  # too quick to be timed
-    assert better_place(known, Window(4097, (50_000.0,) * 4096), 4096).first == 1  # another phase of the program
-    assert better_place(known, Window(4097, (900.0,) * 100), 4096).first == 1  # it ends before
-    assert better_place(Window(1, (1.0,) * 4096), Window(4097, (900.0,) * 4096), 4096).first == 4097

@@ -64,8 +64,7 @@ def test_conversion_is_timed_in_the_first_restores_for_new_layouts_only() -> Non
 
 
 def test_calls_with_the_conversion_around_them_are_timed_in_every_restore() -> None:
-    plan = TimingPlan(restores=5, around=True)
-    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), Memory(), plan, drop=False)
+    timings = measure(FakeMachine(), timed("identity", "fast", "slow"), Memory(), TimingPlan(restores=5, around=True))
     fast, slow = timings.net(FAST), timings.net(SLOW)
     assert fast is not None
     assert slow is not None
@@ -371,7 +370,7 @@ def test_what_is_far_slower_is_called_less_often() -> None:
     (hopeless,) = variants("hopeless")
     for times in timings.steady:
         spent = {name: sum(ns) for name, ns in times.items()}
-        assert len(times[FAST]) >= 25
+        assert len(times[FAST]) >= 2 * 3 * (plan.calls - plan.warm) // 4  # in each fourth call a page is missing
         assert 1 <= len(times[hopeless]) <= 8
         assert spent[hopeless] <= 3 * spent[ORIGINAL]
     ratio = timings.ratio(ORIGINAL, hopeless)

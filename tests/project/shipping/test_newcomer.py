@@ -106,11 +106,12 @@ def test_doctor_tells_what_is_missing(home: Path) -> None:
     assert len(errors(told)) == 2  # no apt-get, and what is missing
 
 
-def test_what_cannot_be_written_is_one_line(home: Path) -> None:
+def test_what_cannot_be_written_is_one_line(home: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)  # root's
     for line in (
-        "trace -o /root/x.layout -- run/demo.program/particles",
+        f"trace -o {tmp_path}/x.layout -- run/demo.program/particles",
         "demo -o /nowhere/x.layout",
-        "report /root/x.layout",
+        f"report {tmp_path}/x.layout",
     ):
         told = typed(home, f"venv/bin/layout-advise {line}")
         assert told.returncode in (1, 2), line
