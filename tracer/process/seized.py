@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import signal
 import time
@@ -46,6 +47,10 @@ class ParkedState:
     signals: int
     vectors: bytes
     components: int
+
+
+class ThreadGone(SnapshotError):
+    """A stopped thread is not there any more: another one ends the program."""
 
 
 class Seized(TracedProcess):
@@ -155,7 +160,8 @@ class Seized(TracedProcess):
         self._ask(ptrace.SETSIGMASK, state.thread, 8, ctypes.byref(mask))
 
     def _refused(self, request: int, why: str) -> None:
-        raise SnapshotError("the watched program is out of reach", f"ptrace {request:#x}: {why}")
+        kind = ThreadGone if why == os.strerror(errno.ESRCH) else SnapshotError
+        raise kind("the watched program is out of reach", f"ptrace {request:#x}: {why}")
 
 
 def _stop(thread: int, status: int) -> StopEvent:

@@ -10,6 +10,7 @@ return to it. Nothing is claimed where the watch itself could disturb the progra
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ from layout_advise.tracer.process.ptrace import (
     UserRegisters,
     signed,
 )
-from layout_advise.tracer.process.seized import SYSTEM_CALL, Seized, StopEvent
+from layout_advise.tracer.process.seized import SYSTEM_CALL, Seized, StopEvent, ThreadGone
 from layout_advise.tracer.watch.call_buffers import EFAULT, buffers, call_name, remapped
 from layout_advise.tracer.watch.faulting import Operands
 from layout_advise.tracer.watch.guarded_memory import SLICE, GuardedMemory, WatchOver
@@ -35,6 +36,8 @@ from layout_advise.tracer.watch.watched import Course, OwnCode, Pages, Watched, 
 
 BURST = 64
 """Accesses of one instruction that are looked at one by one."""
+AT_FIRST = 1.0
+"""Seconds within which other threads stop, unless the kernel holds them."""
 _GETPID = 39
 
 
@@ -64,15 +67,14 @@ class UserWatch:
     def run(self, seconds: float, most: float) -> Watched:
         """Let the program run for so long, and up to ``most`` seconds where the next call has not come by then."""
         begun, reason, ended = time.monotonic(), "", False
-        for thread in self._process.threads:
-            if thread != self._thread:  # from now on its system calls are seen, also the one that it is in
-                self._process.interrupt(thread)
         try:
+            self._stop_others(begun + AT_FIRST)
             self._enter(self._thread, self._process.registers_of(self._thread))
             while (now := time.monotonic()) < (end := begun + (seconds if self._call > self._course.call else most)):
                 stop = self._process.wait(min(end, self._memory.slice_end) if self._memory.slice_end else end)
                 if stop is not None:
-                    self._on(stop)
+                    with contextlib.suppress(ThreadGone):  # its end is the next that is seen
+                        self._on(stop)
                 elif self._memory.slice_end and now >= self._memory.slice_end:
                     self._expire()
         except WatchOver as over:
@@ -81,6 +83,16 @@ class UserWatch:
         except ChildProcessError:
             ended = True
         return Watched(self._course.call, self._call, tuple(self._touches), ended, self._gapless, reason)
+
+    def _stop_others(self, until: float) -> None:
+        """Stops each other thread once, and sets it off again: from now on its system calls are seen, also the one that it
+        is in. One that were still in a call when the memory is closed would get an error for it."""
+        others = {thread for thread in self._process.threads if thread != self._thread}
+        for thread in others:
+            self._process.interrupt(thread)
+        while others and (stop := self._process.wait(until)) is not None:
+            others.discard(stop.thread)
+            self._on(stop)
 
     def _on(self, stop: StopEvent) -> None:
         thread = stop.thread
@@ -276,7 +288,7 @@ class UserWatch:
         self._calling.discard(thread)
         result = signed(registers.rax)
         if thread not in self._granted:
-            if result == EFAULT and not self._inside:  # perhaps for our sake: once more, with the memory open
+            if result == EFAULT:  # perhaps for our sake: once more, with the memory open
                 self._memory.missed = True
                 self._again(thread, registers, registers.orig_rax)
         elif (held_back := self._granted[thread]) is not None:
