@@ -150,13 +150,13 @@ def wider(verdict: Verdict, speedup: Interval) -> bool:
 
 
 def tied(hotspot: HotspotReport) -> str:
-    """``c3 (AoSoA×8) and 2 more are statistically tied.``, the fastest first; empty where nothing is."""
+    """``c3 (AoSoA×8) and 2 more are statistically tied with it.``, the fastest first; empty where nothing is."""
     found = [c for c in hotspot.candidates if c.id in hotspot.verdict.peers]
     found.sort(key=lambda c: -c.speedup.median if c.speedup is not None else 0.0)
     names = list(dict.fromkeys(layout_name(c) for c in found))
     if not names:
         return ""
-    return f"{listing(names, 2)} {'is' if len(names) == 1 else 'are'} statistically tied."
+    return f"{listing(names, 2)} {'is' if len(names) == 1 else 'are'} statistically tied with it."
 
 
 def placed(hotspot: HotspotReport) -> str:

@@ -165,7 +165,7 @@ def test_conversion_and_ties_are_told() -> None:
     notes = first_screen(shown, shown.hotspots[0]).notes
     assert notes[0] == "Declare the new arrays `restrict`: the gain was measured so."
     assert "pays off after 5 consecutive calls. Converting around every call is 3.3× slower." in notes[1]
-    assert "c2 (SoA, compact) is statistically tied." in notes
+    assert "c2 (SoA, compact) is statistically tied with it." in notes
 
 
 def test_of_tied_layouts_the_fastest_is_named() -> None:

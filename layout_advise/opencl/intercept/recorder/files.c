@@ -109,7 +109,7 @@ static void write_argument(FILE *file, int number, const struct kernel *kernel, 
 }
 
 void write_launch(int number, const struct kernel *kernel, handle queue, unsigned dimensions, const size_t *offset,
-                         const size_t *global, const size_t *local)
+                  const size_t *global, const size_t *local)
 {
     char path[PATH];
     snprintf(path, sizeof path, "%s/%d", getenv("LAYOUT_ADVISE_RECORD"), number);
