@@ -26,11 +26,12 @@ from layout_advise.mockup.timing.statistics import undisturbed_ratio
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key
 from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.host.launch import Launch, checked_kernel
-from layout_advise.opencl.host.platforms import devices, is_processor
+from layout_advise.opencl.host.platforms import devices
 from layout_advise.opencl.host.spec import read_spec
 from layout_advise.opencl.host.variants import KernelVariant, original, variant
+from layout_advise.opencl.measure.clock import Clock, clock_of
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, name_of
-from layout_advise.opencl.measure.processes import Clock, outcomes_apart, over_processes, times_of
+from layout_advise.opencl.measure.processes import outcomes_apart, over_processes, times_of
 from layout_advise.opencl.search import DeviceSearch
 from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.opencl.source.read import read_program
@@ -103,7 +104,7 @@ def compared(
     row: dict[str, object] = {"example": name, "device": device.name, "clock": clock, "tiles": list(tiles), **space.figures}
     if not space.choices:
         return row
-    search = DeviceSearch(program, [launch], records, device, lambda _text: None).run(processes)
+    search = DeviceSearch(program, [launch], records, device, clock, lambda _text: None).run(processes)
     best = winner(search)
     # where no change is advised the program keeps what it has
     chosen = best.variant.layouts if best is not None and verdict(search, name).action == "change" else ()
@@ -189,7 +190,7 @@ def main() -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     for name in given.examples:
         device = devices(given.device)[0]
-        clock: Clock = given.clock or ("cpu" if is_processor(device) else "device")
+        clock: Clock = given.clock or clock_of(device)
         row = compared(name, name_of(device), given.processes, tiles, given.most, clock)
         (RESULTS / f"exhaustive-{name}.json").write_text(json.dumps(row, indent=1, ensure_ascii=False) + "\n")
     print(table([json.loads(file.read_text()) for file in sorted(RESULTS.glob("exhaustive-*.json"))]))

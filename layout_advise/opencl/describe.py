@@ -65,12 +65,13 @@ def device_report(
     device: Any, found: Searched, name: str, sizes: tuple[GroupSize, ...], calibration: str | None = None
 ) -> KernelDevice:
     """A device with all layouts, the measured ones first."""
-    order = sorted(found.tried, key=lambda t: -(t.device.median if t.device else (t.screened or 0.0) / 1e3))
+    order = sorted(found.tried, key=lambda t: -(t.speedup.median if t.speedup else (t.screened or 0.0) / 1e3))
     return KernelDevice(
         platform=device.platform.name,
         name=device.name.strip(),
         version=device.version.strip(),
         compute_units=device.max_compute_units,
+        clock=found.clock,
         original_ns=found.original_ns or None,
         original_wall_ns=found.original_wall_ns or None,
         noise=interval(found.noise),
@@ -92,11 +93,11 @@ def _layout(one: Tried, found: Searched) -> KernelLayout:
         reason=one.reason or None,
         verification=Verification(len(one.variant.launches), compared.compared, compared.changed, 0) if compared else None,
         screened=one.screened,
-        device=interval(one.device),
+        speedup=interval(one.speedup),
         wall=interval(one.wall),
         net=net(one, found),
         marshalling=_marshalling(one, found),
-        source=one.variant.source if one.device is not None else "",
+        source=one.variant.source if one.speedup is not None else "",
     )
 
 

@@ -20,6 +20,7 @@ from layout_advise.opencl.candidates import (
 )
 from layout_advise.opencl.host.launch import Launch
 from layout_advise.opencl.host.variants import KernelVariant, original, variant
+from layout_advise.opencl.measure.clock import Clock, clock_seen, time_by
 from layout_advise.opencl.measure.jobs import ConversionTime, DeviceName, KernelJob, VariantOutcome
 from layout_advise.opencl.measure.processes import outcomes_apart, over_processes, times_of
 from layout_advise.opencl.neighbours import near_choices
@@ -35,12 +36,13 @@ ROUNDS = 3
 @dataclass(slots=True)
 class Tried:
     """One layout on one device. ``screened`` is its speedup in the one process that looked for the best; the ratios are of
-    those processes that came after, None for what was not a finalist."""
+    those processes that came after, None for what was not a finalist: ``speedup`` by the clock of the search, ``wall`` by
+    the host's."""
 
     variant: KernelVariant
     outcome: VariantOutcome
     screened: float | None
-    device: Ratio | None = None
+    speedup: Ratio | None = None
     wall: Ratio | None = None
     conversion: ConversionTime | None = None
 
@@ -57,9 +59,11 @@ class Tried:
 
 @dataclass(slots=True)
 class Searched:
-    """All that was tried on a device. Times are ns of all launches; ``noise`` is original over original."""
+    """All that was tried on a device, by ``clock`` where nothing else is said. Times are ns of all launches; ``noise`` is
+    original over original."""
 
     device: DeviceName
+    clock: Clock
     tried: list[Tried] = field(default_factory=list)
     original_ns: float = 0.0
     original_wall_ns: float = 0.0
@@ -81,14 +85,15 @@ class DeviceSearch:
         launches: Sequence[Launch],
         records: Sequence[GraphOfRecord],
         device: DeviceName,
+        clock: Clock,
         tell: Callable[[str], None],
         tile: TileOf | None = None,
     ) -> None:
-        """``tile`` is of a calibration of the device, None where there is none."""
+        """``clock`` is the device's (:func:`clock_of`); ``tile`` is of its calibration, None where there is none."""
         self.program, self.launches, self.records, self.tell = program, launches, records, tell
         self.tile = tile or same_tile(OPENCL.first_tiles)
         self.original = original(launches)
-        self.found = Searched(device)
+        self.found = Searched(device, clock)
 
     def run(self, processes: int) -> Searched:
         """Measures partitions, tiles of the best, even cuts of clusters, other tiles of the best of all, and with what is
@@ -131,9 +136,12 @@ class DeviceSearch:
             raise SourceError("cannot run the kernels as they are", first.problem, "")
         if second.compared is not None and second.compared.problem and second.compared.changed:
             self.found.repeats = False
-        base = min(one.device for one in (first, second) if one.device)
+        if not self.found.tried:
+            self.found.clock = clock_seen(self.found.clock, first)
+        clock = self.found.clock
+        base = min(ns for one in (first, second) if (ns := time_by(one, clock)))
         for one, outcome in zip(made, outcomes[2:], strict=True):
-            gain = base / outcome.device if outcome.device else None
+            gain = base / time_by(outcome, clock) if time_by(outcome, clock) else None
             self.found.tried.append(Tried(one, outcome, gain))
 
     def _finals(self, processes: int) -> None:
@@ -147,12 +155,13 @@ class DeviceSearch:
         self.tell(f"{self.found.device.name}: {len(finalists)} layouts in {processes} processes")
         variants = (self.original, original(self.launches), *(one.variant for one in finalists))
         rows = over_processes(KernelJob(self.found.device, variants, OPENCL.seconds, 0, True), processes)
-        base, base_wall = times_of(rows, 0), times_of(rows, 0, "wall")
+        clock = self.found.clock
+        base, base_wall = times_of(rows, 0, clock), times_of(rows, 0, "wall")
         self.found.original_ns, self.found.original_wall_ns = min(base), min(base_wall)
-        self.found.noise = undisturbed_ratio(base, times_of(rows, 1))
+        self.found.noise = undisturbed_ratio(base, times_of(rows, 1, clock))
         for number, one in enumerate(finalists, 2):
             if any(row[number].problem for row in rows):
                 continue
-            one.device = undisturbed_ratio(base, times_of(rows, number))
+            one.speedup = undisturbed_ratio(base, times_of(rows, number, clock))
             one.wall = undisturbed_ratio(base_wall, times_of(rows, number, "wall"))
             one.conversion = rows[0][number].conversion

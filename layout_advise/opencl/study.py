@@ -18,6 +18,7 @@ from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.groups import group_sizes
 from layout_advise.opencl.host.launch import Launch, checked_kernel, mixed_buffers, numbers_of_record
 from layout_advise.opencl.intercept.events import BufferEvent
+from layout_advise.opencl.measure.clock import clock_of
 from layout_advise.opencl.measure.jobs import name_of
 from layout_advise.opencl.measure.processes import items_of
 from layout_advise.opencl.measure.record import record_job
@@ -31,7 +32,7 @@ from layout_advise.opencl.source.kernels import BufferRecord, KernelProgram
 from layout_advise.opencl.source.read import read_program
 from layout_advise.opencl.tiles.choose import by_tree
 from layout_advise.opencl.tiles.stored import stored
-from layout_advise.opencl.verdict import winner
+from layout_advise.opencl.verdict import elapsed_gain, winner
 from layout_advise.reports.model.kernels import (
     OPENCL_SCHEMA,
     DevicePlan,
@@ -277,13 +278,14 @@ def _on_device(
     """The report of a device, and the layout that was best there, if it gains."""
     known = stored(device)
     tile = by_tree(known.tree) if known is not None else None
-    found: Searched = DeviceSearch(program, launches, records, name_of(device), tell, tile).run(options.processes)
+    search = DeviceSearch(program, launches, records, name_of(device), clock_of(device), tell, tile)
+    found: Searched = search.run(options.processes)
     best = winner(found)
     sizes = (
-        group_sizes(program, launches, best.variant.layouts, found.device)
+        group_sizes(program, launches, best.variant.layouts, found.device, found.clock)
         if best is not None and options.group_sizes
         else ()
     )
-    gains = best is not None and best.wall is not None and best.wall.median > 1
+    gains = best is not None and (elapsed_gain(best, found) or 0) > 1
     report = device_report(device, found, name, sizes, known.told if known is not None else None)
     return report, best.variant.layouts if best is not None and gains else None

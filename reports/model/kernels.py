@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 import msgspec
 
 from layout_advise.reports.model.candidate import Evidence, Interval, Verification
 from layout_advise.reports.model.hotspot import Verdict
 
 OPENCL_SCHEMA = "layout-advise.opencl/1"
+KernelClock = Literal["device", "wall", "cpu"]
+"""Events of the device, the host's clock, or the time that all threads of the process ran."""
+CLOCK_NAMES: Mapping[KernelClock, str] = {"device": "events", "wall": "the clock", "cpu": "processor time"}
+CLAIMED_BY: Mapping[KernelClock, str] = {**CLOCK_NAMES, "device": "events and the clock"}
+"""What claims are by, where times are by this clock."""
 
 
 class KernelUse(msgspec.Struct, frozen=True):
@@ -71,9 +79,9 @@ class Marshalling(msgspec.Struct, frozen=True):
 
 
 class KernelLayout(msgspec.Struct, frozen=True):
-    """One layout on one device. ``screened`` is its speedup in the one process that looked for the best, ``device`` and
-    ``wall`` those over fresh processes by the device's events and by the host's clock, ``net`` with the marshalling taken
-    in. ``source`` is the rewritten program."""
+    """One layout on one device. ``screened`` is its speedup in the one process that looked for the best, ``speedup`` and
+    ``wall`` those over fresh processes by the device's ``clock`` and by the host's, ``net`` with the marshalling taken in.
+    ``source`` is the rewritten program."""
 
     id: str
     label: str
@@ -82,7 +90,7 @@ class KernelLayout(msgspec.Struct, frozen=True):
     reason: str | None
     verification: Verification | None
     screened: float | None
-    device: Interval | None
+    speedup: Interval | None
     wall: Interval | None
     net: float | None
     marshalling: Marshalling | None
@@ -90,7 +98,7 @@ class KernelLayout(msgspec.Struct, frozen=True):
 
 
 class GroupSize(msgspec.Struct, frozen=True):
-    """Another work-group size: ns of the original, and the advised layout's speedup with it."""
+    """Another work-group size: by the device's ``clock`` ns of the original, and the advised layout's speedup with it."""
 
     local_size: tuple[int, ...]
     original_ns: float
@@ -98,13 +106,16 @@ class GroupSize(msgspec.Struct, frozen=True):
 
 
 class KernelDevice(msgspec.Struct, frozen=True):
-    """A device and what was measured there. Times in ns are of all launches studied, as often as the program makes them.
+    """A device and what was measured there. Times in ns are of all launches studied, as often as the program makes them;
+    ``clock`` is that of ``original_ns``, of ``noise`` and of speedups without another name: on the machine's processor the
+    time that all threads of the process ran, else the device's events.
     ``calibration``: by which one the first tiles were chosen, its age and figures; None where there is none."""
 
     platform: str
     name: str
     version: str
     compute_units: int
+    clock: KernelClock
     original_ns: float | None
     original_wall_ns: float | None
     noise: Interval | None

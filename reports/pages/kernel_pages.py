@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from layout_advise.reports.model.kernels import (
+    CLOCK_NAMES,
     DevicePlan,
     KernelDevice,
     KernelLayout,
@@ -47,13 +48,13 @@ def record_line(record: RecordReport) -> str:
 
 def ranked(device: KernelDevice) -> list[KernelLayout]:
     """The layouts, the fastest first; what was not measured last."""
-    return sorted(device.layouts, key=lambda one: -(one.device.median if one.device else one.screened or 0.0))
+    return sorted(device.layouts, key=lambda one: -(one.speedup.median if one.speedup else one.screened or 0.0))
 
 
 def gain(layout: KernelLayout) -> str:
     """The speedup with its interval, or that of the screening."""
-    if layout.device is not None:
-        return quantities.interval(layout.device)
+    if layout.speedup is not None:
+        return quantities.interval(layout.speedup)
     return "–" if layout.screened is None else f"{layout.screened:.2f}× in one process"
 
 
@@ -109,7 +110,7 @@ def _device(console: PlainConsole, device: KernelDevice) -> None:
     if not device.layouts:
         return
     table = Table(box=None, pad_edge=False)
-    for name in ("", "layout", "speedup", "marshalling", "evidence"):
+    for name in ("", "layout", f"speedup by {CLOCK_NAMES[device.clock]}", "marshalling", "evidence"):
         table.add_column(name)
     for one in ranked(device):
         evidence = one.evidence if one.reason is None else f"{one.evidence}: {one.reason}"
@@ -162,4 +163,4 @@ def page(report: OpenclReport) -> str:
         }
         for program in report.programs
     ]
-    return environment().get_template("kernels.html").render(report=report, programs=programs)
+    return environment().get_template("kernels.html").render(report=report, programs=programs, clocks=CLOCK_NAMES)

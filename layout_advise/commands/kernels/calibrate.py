@@ -18,7 +18,8 @@ import time
 from typing import Any
 
 from layout_advise.errors import UsageError
-from layout_advise.opencl.host.platforms import devices, is_processor
+from layout_advise.opencl.host.platforms import devices
+from layout_advise.opencl.measure.clock import clock_of
 from layout_advise.opencl.measure.jobs import name_of
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.tiles.samples import SHAPES, samples
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def calibrated(device: Any, shapes: int, progress: Progress) -> Calibration:
     """The calibration of a device on some of the kernels, drawn by chance, the same ones each time."""
     chosen = [SHAPES[k] for k in sorted(random.Random(SEED).sample(range(len(SHAPES)), shapes))]
-    found = samples(name_of(device), chosen, progress.step, "cpu" if is_processor(device) else "device")
+    found = samples(name_of(device), chosen, progress.step, clock_of(device))
     tree = trained(found)
     return Calibration(
         schema=SCHEMA,

@@ -8,12 +8,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import MockupError
+from layout_advise.opencl.measure.clock import Clock, time_by
 from layout_advise.opencl.measure.jobs import KernelJob, VariantOutcome
 from layout_advise.opencl.measure.record import RecordJob
 from layout_advise.opencl.policy import OPENCL
@@ -89,9 +90,6 @@ def over_processes(job: KernelJob, processes: int) -> list[list[VariantOutcome]]
     ]
 
 
-Clock = Literal["device", "wall", "cpu"]
-
-
-def times_of(rows: Sequence[Sequence[VariantOutcome]], number: int, clock: Clock = "device") -> list[float]:
+def times_of(rows: Sequence[Sequence[VariantOutcome]], number: int, clock: Clock) -> list[float]:
     """The times of one variant, by process."""
-    return [float(getattr(row[number], clock)) for row in rows]
+    return [time_by(row[number], clock) for row in rows]

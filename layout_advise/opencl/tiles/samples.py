@@ -10,8 +10,9 @@ import numpy as np
 from layout_advise.errors import MockupError
 from layout_advise.opencl.host.launch import BufferArgument, Launch, ValueArgument
 from layout_advise.opencl.host.variants import original, variant
+from layout_advise.opencl.measure.clock import Clock, time_by
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob
-from layout_advise.opencl.measure.processes import Clock, in_fresh_process
+from layout_advise.opencl.measure.processes import in_fresh_process
 from layout_advise.opencl.rewrite.layouts import layout
 from layout_advise.opencl.source.read import read_program
 
@@ -105,7 +106,7 @@ def sampled(shape: ClusterShape, device: DeviceName, clock: Clock = "device", se
         why = outcome.problem or (outcome.compared.problem if outcome.compared is not None else "")
         if why:
             raise MockupError(f"cannot calibrate {device.name}", why, "a kernel of the calibration must run")
-    return TileSample(shape, {tile: float(getattr(one, clock)) for tile, one in zip((1, *tiles), outcomes, strict=True)})
+    return TileSample(shape, {tile: time_by(one, clock) for tile, one in zip((1, *tiles), outcomes, strict=True)})
 
 
 def samples(

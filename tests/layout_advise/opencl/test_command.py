@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from layout_advise.cli import main
-from layout_advise.reports.model.kernels import decode_opencl
+from layout_advise.opencl.measure.clock import clock_of
+from layout_advise.reports.model.kernels import CLOCK_NAMES, decode_opencl
 from layout_advise.reports.pages import kernel_pages
 from tests.support.opencl.kernels import FORCES, device
 
@@ -56,10 +57,14 @@ def test_a_whole_run(given: list[str], tmp_path: Path, capfd: pytest.CaptureFixt
     assert main([*given, "--processes", "2", "-o", str(page), "--json", str(data)]) == 0
     report = decode_opencl(data.read_bytes())
     (found,) = report.programs[0].devices
+    assert found.clock == clock_of(device())
     assert {layout.evidence for layout in found.layouts} == {"verified"}
     assert 2 < len(found.layouts) <= 12
-    assert sum(layout.device is not None for layout in found.layouts) >= 2
-    assert found.verdict.text in capfd.readouterr().out
+    assert sum(layout.speedup is not None for layout in found.layouts) >= 2
+    said = capfd.readouterr().out
+    assert found.verdict.text in said
+    assert f"speedup by {CLOCK_NAMES[found.clock]}" in said
+    assert f"<th>speedup by {CLOCK_NAMES[found.clock]}</th>" in page.read_text()
     assert found.verdict.text in page.read_text().replace("&#34;", '"')
     assert kernel_pages.page(report) == page.read_text()
 

@@ -17,15 +17,20 @@ from tests.support.opencl.kernels import forces_launch
 SAME = Compared(100, 50, "")
 
 
-def searched(monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], problem: str = "") -> Searched:
-    """A search in which layouts that have the members ``wanted`` in one cluster by themselves are twice as fast."""
+def searched(
+    monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], problem: str = "", events: float = 1.0, ran: float = 1.0
+) -> Searched:
+    """A search in which layouts that have the members ``wanted`` in one cluster by themselves are twice as fast by the time
+    that the process ran, of which ``ran`` is seen here; by events and the host's clock all but the original take
+    ``events`` of its time, where that is not 1."""
 
     def outcomes(job: KernelJob) -> list[VariantOutcome]:
         found = []
         for one in job.variants:
             fast = bool(one.layouts) and wanted in one.layouts[0].partition
             ns = 50.0 if fast else 100.0 + sum(t for layout in one.layouts for t in layout.tiles) / 1e3
-            found.append(VariantOutcome(ns, ns, ns, problem if one.layouts else "", SAME))
+            seen = 100.0 * events if one.layouts and events != 1 else ns
+            found.append(VariantOutcome(seen, seen, ns * ran, problem if one.layouts else "", SAME))
         return found
 
     monkeypatch.setattr(search, "outcomes_apart", outcomes)
@@ -33,7 +38,7 @@ def searched(monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], problem: 
     launch = forces_launch(64)
     program = read_program(launch.source)
     records = [one.graph for one in records_of(program, [launch]) if one.note is None]
-    return DeviceSearch(program, [launch], records, DeviceName("p", "d"), lambda _text: None).run(2)
+    return DeviceSearch(program, [launch], records, DeviceName("p", "d"), "cpu", lambda _text: None).run(2)
 
 
 def test_all_that_may_be_is_measured_and_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,3 +57,19 @@ def test_nothing_is_beside_what_is_not_verified(monkeypatch: pytest.MonkeyPatch)
     found = searched(monkeypatch, (3,), "does not build")
     assert not found.best()
     assert 0 < len(found.tried) < OPENCL.most_measured
+
+
+def test_on_a_processor_its_own_time_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = searched(monkeypatch, (3,), events=1.3)  # other work stretches what is not the original
+    assert found.clock == "cpu"
+    best = found.best()[0]
+    assert best.screened == 2
+    assert best.speedup is not None
+    assert best.wall is not None
+    assert (best.speedup.median, best.wall.median) == (2, pytest.approx(1 / 1.3))
+
+
+def test_a_processor_elsewhere_goes_by_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = searched(monkeypatch, (3,), events=1.3, ran=0.01)
+    assert found.clock == "device"
+    assert found.best()[0].screened == pytest.approx(1 / 1.3)
