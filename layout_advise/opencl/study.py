@@ -12,6 +12,7 @@ from layout_advise.errors import LayoutAdviseError, MockupError, ProgramError, S
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key
 from layout_advise.opencl.describe import device_report, record_report
 from layout_advise.opencl.graph.alike import alike
+from layout_advise.opencl.graph.elements import elements_around
 from layout_advise.opencl.graph.fields import FieldGraph, accesses_of, field_graph, united
 from layout_advise.opencl.graph.recorded import recorded_graph
 from layout_advise.opencl.graph.steps import kernel_steps
@@ -224,7 +225,8 @@ def records_of(program: KernelProgram, launches: Sequence[Launch]) -> list[_Reco
         steps = [kernel_steps(program, kernel) for kernel in dict.fromkeys(users)]
         graph = united([field_graph(record, one) for one in steps])
         count = _elements(program, launches, record)
-        own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps), alike(record, steps))
+        kinds, around = alike(record, steps), elements_around(record, steps)
+        own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps), kinds, around)
         found.append(_RecordFound(record, own, count, _obstacle(program, graph, mixed)))
     return found
 

@@ -3,8 +3,8 @@
   layout-advise calibrate --device            all devices of this machine
   layout-advise calibrate --device pthread    those with this in their name or platform's
 
-Small kernels over records of 2 to 12 members are timed in arrays of structures and in tiles of 4 to 4096 elements, for
-buffers from 8 KiB to some 20 MiB. A decision tree on what a cluster is like says from then on which tile
+Small kernels over records of 2 to 12 members, streams and stencils, are timed in arrays of structures and in tiles of 4 to
+4096 elements, for buffers from 8 KiB to some 20 MiB. A decision tree on what a cluster is like says from then on which tile
 `opencl` tries first on this device (Kofler, Cosenza, Fahringer 2015). It is kept in the user's cache, and goes with a
 device, its driver and the processor. Takes some minutes a device; nothing else should run meanwhile.
 """
