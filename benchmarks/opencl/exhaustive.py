@@ -4,12 +4,12 @@
 
 All layouts of the records of ``examples/opencl`` that differ in what the kernel accesses (``layouts.py``):
 partitions of the members, and tiles for each cluster with several of them. They race in three rounds, in batches beside the
-original: all of them, those near the best for longer, and the best of these longer still. The last six, the chosen one and the original run
-in fresh processes, all interleaved, which say which one is the best. That one, the chosen one and the original run once more,
-in other processes: only these times are in the table, as the best of several figures is a lucky one. On a device that is the processor,
-times are those that the process was running, all threads together. An example with more than ``--most`` layouts is left out
-and told. Members that are said to be alike are tried as well: some layouts, with members exchanged. Prints a Markdown table;
-rows go to ``results/opencl/``.
+original: all of them, those near the best for longer, and the best of these longer still. The last six, the chosen one and
+the original run in fresh processes, all interleaved, which say which one is the best. That one, the chosen one and the
+original run once more, in other processes: only these times are in the table, as the best of several figures is a lucky one.
+On a device that is the processor, times are those that the process was running, all threads together. An example with more
+than ``--most`` layouts is left out and told. Members that are said to be alike are tried as well: some layouts, with members
+exchanged. Prints a Markdown table; rows go to ``results/opencl/``.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 
 from layout_advise import __version__
 from layout_advise.errors import LayoutAdviseError, MockupError, ProgramError, SourceError, UsageError
+from layout_advise.layoutalgebra.fieldgraph.memory_distance import Step
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key
 from layout_advise.opencl.describe import device_report, record_report
 from layout_advise.opencl.graph.alike import alike
@@ -85,12 +86,13 @@ class StudyOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RecordFound:
-    """A record with its graph; ``note`` says why it keeps its layout."""
+    """A record with its graph, made of the accesses of ``kernels``; ``note`` says why it keeps its layout."""
 
     record: BufferRecord
     graph: GraphOfRecord
     count: int
     note: str | None
+    kernels: tuple[tuple[Step, ...], ...]
 
 
 def study(
@@ -195,7 +197,9 @@ def _program(
         if choice is not None:
             best.setdefault(key(choice), choice)
     seen = {one.record.name: _recorded(program, launches, one, devices[0]) for one in found if options.recorded and devices}
-    reports = tuple(record_report(one.record, one.graph, one.count, one.note, seen.get(one.record.name)) for one in found)
+    reports = tuple(
+        record_report(one.record, one.graph, one.count, one.note, seen.get(one.record.name), one.kernels) for one in found
+    )
     whole = KernelProgramReport(first.name, uses, reports, tuple(measured), tuple(notes))
     return whole, tuple(best.values())
 
@@ -227,7 +231,7 @@ def records_of(program: KernelProgram, launches: Sequence[Launch]) -> list[_Reco
         count = _elements(program, launches, record)
         kinds, around = alike(record, steps), elements_around(record, steps)
         own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps), kinds, around)
-        found.append(_RecordFound(record, own, count, _obstacle(program, graph, mixed)))
+        found.append(_RecordFound(record, own, count, _obstacle(program, graph, mixed), tuple(steps)))
     return found
 
 

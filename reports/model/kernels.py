@@ -49,6 +49,29 @@ class FieldEdge(msgspec.Struct, frozen=True):
     bytes: float
 
 
+DifferenceCause = Literal["not-run", "copied-whole", "other-memory", "turns"]
+"""No recorded work item accesses one of both members; the source uses less of a copied record; other buffers are accessed
+between both, which recording does not see; loops run as often as was not assumed, or branches are not taken."""
+
+
+class EdgeDifference(msgspec.Struct, frozen=True):
+    """An edge that the field graphs of the source and of recorded accesses do not share: both distances in bytes (None: no
+    edge) and the cause."""
+
+    a: str
+    b: str
+    source: float | None
+    recorded: float | None
+    cause: DifferenceCause
+
+
+class ClustersByEpsilon(msgspec.Struct, frozen=True):
+    """The clusters where ``epsilon`` is more than ``above`` bytes, up to the next one's."""
+
+    above: float
+    clusters: tuple[tuple[str, ...], ...]
+
+
 class RecordReport(msgspec.Struct, frozen=True):
     """A record in buffers: its field graph from the source, and the clusters of members that are never ``epsilon`` bytes
     apart. ``note``: why it keeps its layout, or None."""
@@ -65,6 +88,10 @@ class RecordReport(msgspec.Struct, frozen=True):
     recorded: tuple[FieldEdge, ...] = ()
     """The edges from accesses that were recorded, where that was asked for."""
     recorded_clusters: tuple[tuple[str, ...], ...] = ()
+    differences: tuple[EdgeDifference, ...] = ()
+    """Of both graphs."""
+    by_epsilon: tuple[ClustersByEpsilon, ...] = ()
+    """The clusters for other lengths of edges."""
 
 
 class Marshalling(msgspec.Struct, frozen=True):
@@ -81,7 +108,7 @@ class Marshalling(msgspec.Struct, frozen=True):
 class KernelLayout(msgspec.Struct, frozen=True):
     """One layout on one device. ``screened`` is its speedup in the one process that looked for the best, ``speedup`` and
     ``wall`` those over fresh processes by the device's ``clock`` and by the host's, ``net`` with the marshalling taken in.
-    ``source`` is the rewritten program."""
+    ``source`` is the rewritten program, ``marshalling_source`` two kernels for each record, into the layout and back."""
 
     id: str
     label: str
@@ -95,6 +122,7 @@ class KernelLayout(msgspec.Struct, frozen=True):
     net: float | None
     marshalling: Marshalling | None
     source: str = ""
+    marshalling_source: str = ""
 
 
 class GroupSize(msgspec.Struct, frozen=True):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from rich.markup import escape
 from rich.table import Table
@@ -10,6 +12,7 @@ from rich.table import Table
 from layout_advise.reports.model.kernels import (
     CLOCK_NAMES,
     DevicePlan,
+    DifferenceCause,
     KernelDevice,
     KernelLayout,
     KernelProgramReport,
@@ -36,7 +39,35 @@ def kernel_line(kernel: KernelUse) -> str:
 
 def clusters(record: RecordReport) -> str:
     """The clusters of the field graph."""
-    return " ".join("{" + " ".join(names) + "}" for names in record.clusters) or "–"
+    return names(record.clusters)
+
+
+CAUSES: Mapping[DifferenceCause, str] = {
+    "not-run": "not accessed by the recorded work items",
+    "copied-whole": "recorded as part of a whole record, of which less is used",
+    "other-memory": "other buffers accessed between both, which recording does not see",
+    "turns": "loops that run more or less often than assumed, or branches not taken",
+}
+
+
+def differing(record: RecordReport) -> str:
+    """How the graph of recorded accesses differs from that of the source; empty where nothing was recorded."""
+    if not record.recorded_clusters:
+        return ""
+    if not record.differences:
+        return "both graphs have the same edges"
+    counts = Counter(one.cause for one in record.differences)
+    return "edges that differ: " + "; ".join(f"{count} by {CAUSES[cause]}" for cause, count in counts.most_common())
+
+
+def edges_up_to(length: float) -> str:
+    """The edges that make some clusters."""
+    return f"edges up to {length:,.0f} bytes" if length else "no edges"
+
+
+def names(groups: Sequence[Sequence[str]]) -> str:
+    """Clusters as text."""
+    return " ".join("{" + " ".join(group) + "}" for group in groups) or "–"
 
 
 def record_line(record: RecordReport) -> str:
@@ -92,8 +123,10 @@ def _program(console: PlainConsole, program: KernelProgramReport) -> None:
         console.print(escape(record_line(record)), soft_wrap=True)
         console.print(escape(f"  field graph, edges below {record.epsilon} bytes: {clusters(record)}"), soft_wrap=True)
         if record.recorded_clusters:
-            found = " ".join("{" + " ".join(names) + "}" for names in record.recorded_clusters)
-            console.print(escape(f"  field graph, of recorded accesses: {found}"), soft_wrap=True)
+            console.print(escape(f"  field graph, of recorded accesses: {names(record.recorded_clusters)}"), soft_wrap=True)
+            console.print(escape(f"  {differing(record)}"), soft_wrap=True)
+        for one in record.by_epsilon if not program.devices else ():
+            console.print(escape(f"    {edges_up_to(one.above)}: {names(one.clusters)}"), soft_wrap=True)
         if record.note:
             console.print(escape(f"  {record.note}"), soft_wrap=True)
     for device in program.devices:
@@ -152,7 +185,10 @@ def page(report: OpenclReport) -> str:
         {
             "data": program,
             "kernels": [kernel_line(kernel) for kernel in program.kernels],
-            "records": [{"data": r, "line": record_line(r), "clusters": clusters(r)} for r in program.records],
+            "records": [
+                {"data": r, "line": record_line(r), "clusters": clusters(r), "differing": differing(r)}
+                for r in program.records
+            ],
             "devices": [
                 {
                     "data": d,
@@ -163,4 +199,8 @@ def page(report: OpenclReport) -> str:
         }
         for program in report.programs
     ]
-    return environment().get_template("kernels.html").render(report=report, programs=programs, clocks=CLOCK_NAMES)
+    return (
+        environment()
+        .get_template("kernels.html")
+        .render(report=report, programs=programs, clocks=CLOCK_NAMES, names=names, edges_up_to=edges_up_to, causes=CAUSES)
+    )

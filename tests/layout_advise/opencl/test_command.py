@@ -44,6 +44,8 @@ def test_the_field_graph_alone_needs_no_device(given: list[str], capfd: pytest.C
     assert "forces (k.cl:5), 64 work items in groups of 16" in said
     assert "Body: 64 elements of 32 bytes, 6 of 8 members used" in said
     assert "edges below 64 bytes: {x y z m} {vx vy}" in said
+    assert "no edges: {x} {y} {z} {vx} {vy} {m}" in said
+    assert "edges up to 8 bytes: {x y z m} {vx vy}" in said
     assert main([*given, "--graph", "--json", "-"]) == 0
     report = json.loads(capfd.readouterr().out)
     assert report["schema"] == "layout-advise.opencl/1"
