@@ -8,7 +8,7 @@ from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.search import Searched, Tried
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.reports.model.kernels import CLAIMED_BY, GroupSize
+from layout_advise.reports.model.kernels import CLAIMED_BY, CLOCK_NAMES, GroupSize
 
 
 def claimed(one: Tried, found: Searched, sizes: Sequence[GroupSize] = ()) -> Interval | None:
@@ -44,9 +44,9 @@ def net(one: Tried, found: Searched) -> float | None:
 
 
 def break_even(one: Tried, found: Searched) -> int | None:
-    """Rounds of launches after which the conversion is paid back; None for never."""
-    gain = elapsed_gain(one, found)
-    if gain is None or one.conversion is None or gain <= 1:
+    """Rounds of launches after which the conversion is paid back; None where no gain is sure."""
+    gain, sure = elapsed_gain(one, found), claimed(one, found)
+    if gain is None or sure is None or one.conversion is None or min(gain, sure.lo) <= 1:
         return None
     gained = found.original_wall_ns * (1 - 1 / gain)
     return max(1, int(-(-(one.conversion.best_in + one.conversion.best_out) * 1e6 // gained)))
@@ -61,7 +61,7 @@ def disagreement(one: Tried, found: Searched) -> str:
     if not (own.lo > least > wall.hi or own.hi < least < wall.lo):
         return ""
     times = f"{own.median:.2f} times as fast ({own.lo:.2f} to {own.hi:.2f}) by {CLAIMED_BY['cpu']}"
-    return f"{times}, {wall.median:.2f} ({wall.lo:.2f} to {wall.hi:.2f}) by the host's clock"
+    return f"{times}, {wall.median:.2f} ({wall.lo:.2f} to {wall.hi:.2f}) by {CLOCK_NAMES['wall']}"
 
 
 def winner(found: Searched) -> Tried | None:

@@ -13,8 +13,8 @@ from layout_advise.reports.model.hotspot import Verdict
 OPENCL_SCHEMA = "layout-advise.opencl/1"
 KernelClock = Literal["device", "wall", "cpu"]
 """Events of the device, the host's clock, or the time that all threads of the process ran."""
-CLOCK_NAMES: Mapping[KernelClock, str] = {"device": "events", "wall": "the clock", "cpu": "processor time"}
-CLAIMED_BY: Mapping[KernelClock, str] = {**CLOCK_NAMES, "device": "events and the clock"}
+CLOCK_NAMES: Mapping[KernelClock, str] = {"device": "events", "wall": "elapsed time", "cpu": "processor time"}
+CLAIMED_BY: Mapping[KernelClock, str] = {**CLOCK_NAMES, "device": "events and elapsed time"}
 """What claims are by, where times are by this clock."""
 
 
@@ -96,7 +96,7 @@ class RecordReport(msgspec.Struct, frozen=True):
 
 class Marshalling(msgspec.Struct, frozen=True):
     """Bringing the buffers into a layout and back, once, in ms, by a kernel and by a loop of the host. The faster counts:
-    ``break_even_calls`` is after how many rounds of launches it is paid back, None for never."""
+    ``break_even_calls`` is after how many rounds of launches it is paid back, None where no gain is sure."""
 
     kernel_in_ms: float
     kernel_out_ms: float

@@ -95,9 +95,26 @@ def marshalling(layout: KernelLayout) -> str:
     if one is None:
         return "–"
     there, back = min(one.kernel_in_ms, one.host_in_ms), min(one.kernel_out_ms, one.host_out_ms)
-    paid = "never" if one.break_even_calls is None else f"{one.break_even_calls} rounds"
+    rounds = quantities.number(one.break_even_calls) + " rounds" if one.break_even_calls is not None else ""
+    paid = f"paid after {rounds.removesuffix('s') if one.break_even_calls == 1 else rounds}" if rounds else "not paid back"
     by = "kernel" if one.kernel_in_ms <= one.host_in_ms else "host"
-    return f"{there:.2f} + {back:.2f} ms by {by}, paid after {paid}"
+    return f"{there:.2f} + {back:.2f} ms by {by}, {paid}"
+
+
+def sized(device: KernelDevice) -> str:
+    """The layout that was tried with other work-group sizes."""
+    return f"layout {device.verdict.candidate or device.verdict.about}"
+
+
+def of_original(device: KernelDevice) -> str:
+    """The original's times, and how it differs from itself."""
+    if device.original_ns is None:
+        return ""
+    named = f"Original {quantities.nanoseconds(device.original_ns)} by {CLOCK_NAMES[device.clock]}"
+    text = f"{named}, {quantities.nanoseconds(device.original_wall_ns)} of {CLOCK_NAMES['wall']}"
+    if device.noise is None:
+        return f"{text}."
+    return f"{text}; against itself {quantities.interval(device.noise)} in {device.noise.restores} fresh processes."
 
 
 def terminal(report: OpenclReport, *, width: int = 110, colour: bool = False) -> str:
@@ -142,6 +159,7 @@ def _device(console: PlainConsole, device: KernelDevice) -> None:
     console.print(f"  [{STYLE[verdict.action]}]{escape(verdict.text)}[/]", soft_wrap=True)
     if not device.layouts:
         return
+    console.print(escape(f"  {of_original(device)}"), soft_wrap=True)
     table = Table(box=None, pad_edge=False)
     for name in ("", "layout", f"speedup by {CLOCK_NAMES[device.clock]}", "marshalling", "evidence"):
         table.add_column(name)
@@ -153,7 +171,7 @@ def _device(console: PlainConsole, device: KernelDevice) -> None:
         console.print(escape(f"  first tiles by the {device.calibration}"), soft_wrap=True)
     for size in device.group_sizes:
         local = "×".join(map(str, size.local_size))
-        text = f"  groups of {local}: original {quantities.nanoseconds(size.original_ns)}, advised layout "
+        text = f"  groups of {local}: original {quantities.nanoseconds(size.original_ns)}, {sized(device)} "
         console.print(escape(text + quantities.interval(size.speedup)), soft_wrap=True)
 
 
@@ -192,6 +210,8 @@ def page(report: OpenclReport) -> str:
             "devices": [
                 {
                     "data": d,
+                    "original": of_original(d),
+                    "sized": sized(d),
                     "layouts": [{"data": one, "gain": gain(one), "marshalling": marshalling(one)} for one in ranked(d)],
                 }
                 for d in program.devices

@@ -66,6 +66,8 @@ def test_a_whole_run(given: list[str], tmp_path: Path, capfd: pytest.CaptureFixt
     said = capfd.readouterr().out
     assert found.verdict.text in said
     assert f"speedup by {CLOCK_NAMES[found.clock]}" in said
+    assert f"by {CLOCK_NAMES[found.clock]}, " in said
+    assert "; against itself" in said
     assert f"<th>speedup by {CLOCK_NAMES[found.clock]}</th>" in page.read_text()
     assert found.verdict.text in page.read_text().replace("&#34;", '"')
     assert kernel_pages.page(report) == page.read_text()

@@ -52,7 +52,7 @@ def test_on_a_processor_its_time_is_the_claim() -> None:
     assert "1.15 times as fast (1.12 to 1.18) by processor time" in found.text
     loaded = verdict(searched(tried("c1", (1.15, 1.12, 1.18), (0.97, 0.79, 1.48))), "k")
     assert (loaded.action, loaded.reason) == ("undecided", "wide-interval")
-    assert "by events and the clock" in loaded.text
+    assert "by events and elapsed time" in loaded.text
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_clocks_that_contradict_each_other_are_told(
     found = verdict(searched(tried("c1", own, wall), clock="cpu"), "k")
     assert (found.action, found.reason, found.doubt) == ("undecided", "clocks", "clocks")
     assert f"{own[0]:.2f} times as fast" in found.text
-    assert f"{wall[0]:.2f} ({wall[1]:.2f} to {wall[2]:.2f}) by the host's clock" in found.text
+    assert f"{wall[0]:.2f} ({wall[1]:.2f} to {wall[2]:.2f}) by elapsed time" in found.text
 
 
 def test_on_a_processor_its_time_says_what_conversions_are_worth() -> None:
@@ -90,6 +90,8 @@ def test_conversion_decides_the_use() -> None:
     assert net(best, found) == pytest.approx(40 / (20 + 1 + 2))
     assert break_even(best, found) == 1
     assert verdict(found, "k").use == "temporary"
+    unsure = tried("c1", (1.05, 0.99, 1.1), (1.05, 0.99, 1.1))
+    assert break_even(unsure, searched(unsure)) is None
     short = Searched(found.device, "device", found.tried, 2e6, 2e6)
     assert (verdict(short, "k").use, break_even(best, short)) == ("permanent", 3)
 
