@@ -230,7 +230,10 @@ def records_of(program: KernelProgram, launches: Sequence[Launch]) -> list[_Reco
         graph = united([field_graph(record, one) for one in steps])
         count = _elements(program, launches, record)
         kinds, around = alike(record, steps), elements_around(record, steps)
-        own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps), kinds, around)
+        items = [one.global_size for one, kernel in zip(launches, kernels, strict=True) if kernel in users]
+        dimensions = max(1, max(sum(size > 1 for size in one) for one in items))
+        trips = accesses_of(record, steps)
+        own = GraphOfRecord(graph, atomics(program, record), count, trips, kinds, around, dimensions)
         found.append(_RecordFound(record, own, count, _obstacle(program, graph, mixed), tuple(steps)))
     return found
 

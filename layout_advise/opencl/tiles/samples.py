@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -26,19 +26,20 @@ SECONDS = 0.05
 @dataclass(frozen=True, slots=True)
 class ClusterShape:
     """What a tile hangs on: bytes of an element in the cluster, its members, the elements in a buffer, how many of them a
-    work item goes through, and of how many at once it reads a member: ``around`` is 5 for a five-point stencil (decision
-    92)."""
+    work item goes through, of how many at once it reads a member (``around``: 5 for a five-point stencil), and the
+    ``dimensions`` of the range (decision 92)."""
 
     bytes: int
     members: int
     elements: int
     trips: int
     around: int = 1
+    dimensions: int = 1
 
     @property
     def features(self) -> tuple[float, ...]:
         """The shape as the tree has it."""
-        return float(self.bytes), float(self.members), float(self.elements), float(self.trips), float(self.around)
+        return tuple(map(float, astuple(self)))
 
 
 def _large(members: int) -> int:
@@ -68,18 +69,20 @@ SHAPES = (
         for trips in (1, 16)
     ),
     *(
-        ClusterShape(4 * members, members, elements, 1, around)
-        for members in MEMBERS
+        ClusterShape(4 * members, members, elements, 1, around, dimensions)
+        for members in (2, 4, 6, 12)
         for elements in (1 << 12, 1 << 16, _large(members))
-        for around in (3, 5)
+        for around, dimensions in ((3, 1), (1, 2), (5, 2))
     ),
 )
-"""From the first cache to 16 MiB and more, of which each layout has a buffer of its own; streams, then stencils."""
+"""From the first cache to 16 MiB and more, of which each layout has a buffer of its own; streams, then stencils, and streams
+over ranges of two dimensions, as these are indexed otherwise."""
 
 
 def calibration_source(members: int) -> str:
-    """Four kernels over records of floats: each item changes its own element, sums up some elements from its own on, or
-    reads one member of those beside it in one or two dimensions, and the others of its own, and writes the last one."""
+    """Kernels over records of floats: each item changes its own element, sums up some elements from its own on, or reads one
+    member of those beside it in one dimension, or of its own or those around it in two, and the others of its own, and
+    writes the last one."""
     names = [f"m{k}" for k in range(members)]
     fields = " ".join(f"float {name};" for name in names)
     changed = "\n".join(f"    r[i].{name} = r[i].{name} * 0.5f + 1.0f;" for name in names)
@@ -108,6 +111,11 @@ __kernel void beside(__global element *r, __global float *out, int size)
     const float here = r[i].m0, left = r[max(i - 1, 0)].m0, right = r[min(i + 1, n - 1)].m0;
     r[i].{last} = here + 0.1f * (left + right - 2 * here){own};
 }}
+__kernel void plane(__global element *r, __global float *out, int size)
+{{
+    const int x = get_global_id(0), y = get_global_id(1), i = y * size + x;
+    r[i].{last} = r[i].m0 * 0.5f{own};
+}}
 __kernel void around(__global element *r, __global float *out, int size)
 {{
     const int x = get_global_id(0), y = get_global_id(1), height = get_global_size(1), i = y * size + x;
@@ -118,12 +126,16 @@ __kernel void around(__global element *r, __global float *out, int size)
 """
 
 
+_KERNELS = {(3, 1): "beside", (1, 2): "plane", (5, 2): "around"}
+
+
 def calibration_launch(shape: ClusterShape) -> Launch:
     """The kernel of a shape with its buffers; its number is that of the turns, or the width of two dimensions."""
     width = max(GROUP, 1 << (shape.elements.bit_length() // 2))
-    kernel = {3: "beside", 5: "around"}.get(shape.around, "change" if shape.trips == 1 else "total")
-    size = width if kernel == "around" else shape.trips
-    items = (width, shape.elements // width) if kernel == "around" else (shape.elements,)
+    plane = shape.dimensions == 2
+    kernel = _KERNELS.get((shape.around, shape.dimensions), "change" if shape.trips == 1 else "total")
+    size = width if plane else shape.trips
+    items = (width, shape.elements // width) if plane else (shape.elements,)
     random = np.random.default_rng(shape.members).uniform(0, 1, shape.members * shape.elements).astype(np.float32)
     buffers = random.view(np.uint8), np.zeros(4 * shape.elements, dtype=np.uint8)
     given = (BufferArgument(0), BufferArgument(1), ValueArgument(np.int32(size).tobytes()))

@@ -88,7 +88,9 @@ def test_a_tree_tells_stencils_from_streams() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [ClusterShape(12, 3, 1 << 10, 1, around) for around in (1, 3, 5)], ids=["stream", "beside", "around"]
+    "shape",
+    [ClusterShape(12, 3, 1 << 10, 1, *form) for form in ((1, 1), (3, 1), (1, 2), (5, 2))],
+    ids=["stream", "beside", "plane", "around"],
 )
 def test_kernels_of_the_calibration_are_like_their_shapes(shape: ClusterShape) -> None:
     launch = calibration_launch(shape)
@@ -142,9 +144,9 @@ def test_it_is_kept_with_its_device(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert stored(found) is None
 
 
-@pytest.mark.parametrize(("trips", "around"), [(16, 1), (1, 3), (1, 5)])
-def test_the_kernels_run_in_every_tile(trips: int, around: int) -> None:
-    found = sampled(ClusterShape(12, 3, 1 << 10, trips, around), name_of(device()), "cpu", 0.0)
+@pytest.mark.parametrize("form", [(16, 1, 1), (1, 3, 1), (1, 1, 2), (1, 5, 2)], ids=["total", "beside", "plane", "around"])
+def test_the_kernels_run_in_every_tile(form: tuple[int, int, int]) -> None:
+    found = sampled(ClusterShape(12, 3, 1 << 10, *form), name_of(device()), "cpu", 0.0)
     assert list(found.times) == [tile for tile in TILES if tile <= 1 << 10]
     assert all(ns > 0 for ns in found.times.values())
     assert "r[k].m0 + r[k].m1 + r[k].m2" in calibration_source(3)
