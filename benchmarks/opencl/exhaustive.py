@@ -33,10 +33,10 @@ from layout_advise.opencl.host.variants import KernelVariant, original, variant
 from layout_advise.opencl.measure.clock import Clock, clock_of
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, name_of
 from layout_advise.opencl.measure.processes import outcomes_apart, over_processes, times_of
+from layout_advise.opencl.records import records_of
 from layout_advise.opencl.search import DeviceSearch
 from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.opencl.source.read import read_program
-from layout_advise.opencl.study import records_of
 from layout_advise.opencl.verdict import verdict, winner
 
 TILES = (1, 8, 64, 256)

@@ -23,9 +23,9 @@ from layout_advise.opencl.measure.clock import Clock, clock_of
 from layout_advise.opencl.measure.jobs import KernelJob, name_of
 from layout_advise.opencl.measure.processes import over_processes, times_of
 from layout_advise.opencl.policy import OPENCL
+from layout_advise.opencl.records import records_of
 from layout_advise.opencl.rewrite.layouts import layout
 from layout_advise.opencl.source.read import read_program
-from layout_advise.opencl.study import records_of
 from layout_advise.opencl.tiles.choose import by_tree
 from layout_advise.opencl.tiles.samples import TILES
 from layout_advise.opencl.tiles.stored import Calibration, stored

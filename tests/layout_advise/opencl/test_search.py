@@ -9,9 +9,9 @@ from layout_advise.opencl.candidates import key
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, VariantOutcome
 from layout_advise.opencl.measure.verify import Compared
 from layout_advise.opencl.policy import OPENCL
+from layout_advise.opencl.records import records_of
 from layout_advise.opencl.search import DeviceSearch, Searched
 from layout_advise.opencl.source.read import read_program
-from layout_advise.opencl.study import records_of
 from tests.support.opencl.kernels import forces_launch
 
 SAME = Compared(100, 50, "")

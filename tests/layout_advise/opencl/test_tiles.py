@@ -18,10 +18,10 @@ from layout_advise.opencl.candidates import GraphOfRecord, same_tile, tiled_choi
 from layout_advise.opencl.graph.fields import accesses_of, field_graph
 from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.measure.jobs import name_of
+from layout_advise.opencl.records import records_of
 from layout_advise.opencl.rewrite.layouts import layout
 from layout_advise.opencl.search import DeviceSearch, Searched
 from layout_advise.opencl.source.read import read_program
-from layout_advise.opencl.study import records_of
 from layout_advise.opencl.tiles.choose import by_tree, shape_of
 from layout_advise.opencl.tiles.samples import (
     SHAPES,
