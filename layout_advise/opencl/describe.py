@@ -13,7 +13,7 @@ from layout_advise.opencl.graph.differences import differences
 from layout_advise.opencl.graph.fields import FieldGraph
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.rewrite.marshal import marshalling_source
-from layout_advise.opencl.search import Searched, Tried
+from layout_advise.opencl.searched import Searched, Tried
 from layout_advise.opencl.source.kernels import BufferRecord
 from layout_advise.opencl.verdict import break_even, net, verdict
 from layout_advise.reports.model.candidate import Evidence, Interval, Verification

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from layout_advise.errors import SourceError
-from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
+from layout_advise.mockup.timing.statistics import undisturbed_ratio
 from layout_advise.opencl.candidates import (
     Choice,
     GraphOfRecord,
@@ -21,59 +20,18 @@ from layout_advise.opencl.candidates import (
 from layout_advise.opencl.host.launch import Launch
 from layout_advise.opencl.host.variants import KernelVariant, original, variant
 from layout_advise.opencl.measure.clock import Clock, clock_seen, time_by
-from layout_advise.opencl.measure.jobs import ConversionTime, DeviceName, KernelJob, VariantOutcome
+from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, VariantOutcome
 from layout_advise.opencl.measure.processes import outcomes_apart, over_processes, times_of
 from layout_advise.opencl.neighbours import near_choices
 from layout_advise.opencl.policy import OPENCL
+from layout_advise.opencl.searched import Searched, Tried
 from layout_advise.opencl.source.kernels import KernelProgram
+from layout_advise.opencl.verdict import claimed, winner
 
 Further = Callable[[Choice, Sequence[GraphOfRecord], Sequence[Choice]], list[Choice]]
 """Layouts beside one, given those that were seen."""
 ROUNDS = 3
 """In each, half of the measurements that are left are of layouts beside the best so far."""
-
-
-@dataclass(slots=True)
-class Tried:
-    """One layout on one device. ``screened`` is its speedup in the one process that looked for the best; the ratios are of
-    those processes that came after, None for what was not a finalist: ``speedup`` by the clock of the search, ``wall`` by
-    the host's."""
-
-    variant: KernelVariant
-    outcome: VariantOutcome
-    screened: float | None
-    speedup: Ratio | None = None
-    wall: Ratio | None = None
-    conversion: ConversionTime | None = None
-
-    @property
-    def verified(self) -> bool:
-        """True if it left the original's bytes."""
-        return not self.outcome.problem and self.outcome.compared is not None and not self.outcome.compared.problem
-
-    @property
-    def reason(self) -> str:
-        """Why it is not verified; empty where it is."""
-        return self.outcome.problem or (self.outcome.compared.problem if self.outcome.compared is not None else "")
-
-
-@dataclass(slots=True)
-class Searched:
-    """All that was tried on a device, by ``clock`` where nothing else is said. Times are ns of all launches; ``noise`` is
-    original over original."""
-
-    device: DeviceName
-    clock: Clock
-    tried: list[Tried] = field(default_factory=list)
-    original_ns: float = 0.0
-    original_wall_ns: float = 0.0
-    noise: Ratio | None = None
-    repeats: bool = True
-    """False where the original left other bytes when it was run again."""
-
-    def best(self) -> list[Tried]:
-        """The verified layouts, the fastest in the screening first."""
-        return sorted((t for t in self.tried if t.verified and t.screened), key=lambda t: -(t.screened or 0.0))
 
 
 class DeviceSearch:
@@ -154,13 +112,30 @@ class DeviceSearch:
             return
         self.tell(f"{self.found.device.name}: {len(finalists)} layouts in {processes} processes")
         variants = (self.original, original(self.launches), *(one.variant for one in finalists))
-        rows = over_processes(KernelJob(self.found.device, variants, OPENCL.seconds, 0, True), processes)
+        job = KernelJob(self.found.device, variants, OPENCL.seconds, 0, True)
+        rows = over_processes(job, processes)
+        self._rated(finalists, rows)
+        if processes >= OPENCL.fewest_resampled and self._is_open():
+            further = OPENCL.further * processes
+            self.tell(f"{self.found.device.name}: {further} processes more, as the answer is open")
+            self._rated(finalists, rows + over_processes(job, further, len(rows)))
+
+    def _is_open(self) -> bool:
+        """True where the intervals leave open whether a layout gains enough."""
+        best = winner(self.found)
+        gain = claimed(best, self.found) if best is not None else None
+        most = max((own.hi for one in self.found.tried if (own := claimed(one, self.found)) is not None), default=0.0)
+        return gain is not None and gain.lo <= OPENCL.smallest_gain <= most
+
+    def _rated(self, finalists: Sequence[Tried], rows: Sequence[Sequence[VariantOutcome]]) -> None:
+        """The finalists' ratios by all processes: original, the original again, then each of them."""
         clock = self.found.clock
         base, base_wall = times_of(rows, 0, clock), times_of(rows, 0, "wall")
         self.found.original_ns, self.found.original_wall_ns = min(base), min(base_wall)
         self.found.noise = undisturbed_ratio(base, times_of(rows, 1, clock))
         for number, one in enumerate(finalists, 2):
             if any(row[number].problem for row in rows):
+                one.speedup = one.wall = None
                 continue
             one.speedup = undisturbed_ratio(base, times_of(rows, number, clock))
             one.wall = undisturbed_ratio(base_wall, times_of(rows, number, "wall"))

@@ -24,7 +24,8 @@ from layout_advise.opencl.placement.measured import PlacedProgram
 from layout_advise.opencl.placement.planned import device_plan
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.records import RecordFound, records_of
-from layout_advise.opencl.search import DeviceSearch, Searched
+from layout_advise.opencl.search import DeviceSearch
+from layout_advise.opencl.searched import Searched
 from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.opencl.source.read import read_program
 from layout_advise.opencl.tiles.choose import by_tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.opencl.policy import OPENCL
-from layout_advise.opencl.search import Searched, Tried
+from layout_advise.opencl.searched import Searched, Tried
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.model.kernels import CLAIMED_BY, CLOCK_NAMES, GroupSize
@@ -108,8 +108,13 @@ def verdict(found: Searched, name: str, sizes: Sequence[GroupSize] = ()) -> Verd
         return Verdict(
             "keep", None, None, "no-gain", f"Keep the layout of {name}: {left}.", interval=gain, about=best.variant.id
         )
-    text = f"Undecided on {name}: {left}, which is not surely {OPENCL.smallest_gain:.2f}; more processes narrow it."
+    text = f"Undecided on {name}: {left}, which is not surely {OPENCL.smallest_gain:.2f}{_after(best)}."
     return Verdict("undecided", None, None, "wide-interval", text, interval=gain, about=best.variant.id, doubt="processes")
+
+
+def _after(one: Tried) -> str:
+    """The processes that did not settle it."""
+    return f" after {one.speedup.restores} processes" if one.speedup is not None else ""
 
 
 def _told(gain: Interval, found: Searched) -> str:

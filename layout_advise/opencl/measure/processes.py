@@ -83,11 +83,11 @@ def outcomes_apart(job: KernelJob) -> list[VariantOutcome]:
     return found
 
 
-def over_processes(job: KernelJob, processes: int) -> list[list[VariantOutcome]]:
-    """The outcomes of a job in several processes, another variant first in each."""
-    return [
-        in_fresh_process(replace(job, turn=turn, conversions=job.conversions and turn == 0)) for turn in range(processes)
-    ]
+def over_processes(job: KernelJob, processes: int, before: int = 0) -> list[list[VariantOutcome]]:
+    """The outcomes of a job in several processes, another variant first in each; so many were run ``before``. The first of
+    all times conversions."""
+    turns = range(before, before + processes)
+    return [in_fresh_process(replace(job, turn=turn, conversions=job.conversions and turn == 0)) for turn in turns]
 
 
 def times_of(rows: Sequence[Sequence[VariantOutcome]], number: int, clock: Clock) -> list[float]:

@@ -10,7 +10,8 @@ from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, VariantOutc
 from layout_advise.opencl.measure.verify import Compared
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.records import records_of
-from layout_advise.opencl.search import DeviceSearch, Searched
+from layout_advise.opencl.search import DeviceSearch
+from layout_advise.opencl.searched import Searched
 from layout_advise.opencl.source.read import read_program
 from tests.support.opencl.kernels import forces_launch
 
@@ -34,7 +35,7 @@ def searched(
         return found
 
     monkeypatch.setattr(search, "outcomes_apart", outcomes)
-    monkeypatch.setattr(search, "over_processes", lambda job, processes: [outcomes(job) for _ in range(processes)])
+    monkeypatch.setattr(search, "over_processes", lambda job, processes, before=0: [outcomes(job) for _ in range(processes)])
     launch = forces_launch(64)
     program = read_program(launch.source)
     records = [one.graph for one in records_of(program, [launch]) if one.note is None]
@@ -74,3 +75,32 @@ def test_a_processor_elsewhere_goes_by_its_events(monkeypatch: pytest.MonkeyPatc
     found = searched(monkeypatch, (3,), events=1.3, ran=0.01)
     assert found.clock == "device"
     assert found.best()[0].screened == pytest.approx(1 / 1.3)
+
+
+@pytest.mark.parametrize(("gain", "processes", "expected"), [(2.0, 5, 5), (1.0, 5, 5), (1.05, 5, 15), (1.05, 2, 2)])
+def test_open_answers_get_more_processes(
+    monkeypatch: pytest.MonkeyPatch, gain: float, processes: int, expected: int
+) -> None:
+    """The finalists' gain changes by process by a hundredth."""
+    made: list[int] = []
+
+    def outcomes(job: KernelJob) -> list[VariantOutcome]:
+        ns = 100.0 / gain * (1 + 0.01 * (len(made) % 3 - 1))
+        return [VariantOutcome(t, t, t, "", SAME) for t in (ns if one.layouts else 100.0 for one in job.variants)]
+
+    def over(job: KernelJob, processes: int, before: int = 0) -> list[list[VariantOutcome]]:
+        assert before == len(made)
+        rows = []
+        for _ in range(processes):
+            rows.append(outcomes(job))
+            made.append(before)
+        return rows
+
+    monkeypatch.setattr(search, "outcomes_apart", outcomes)
+    monkeypatch.setattr(search, "over_processes", over)
+    launch = forces_launch(64)
+    program = read_program(launch.source)
+    records = [one.graph for one in records_of(program, [launch]) if one.note is None]
+    found = DeviceSearch(program, [launch], records, DeviceName("p", "d"), "cpu", lambda _text: None).run(processes)
+    assert len(made) == expected
+    assert {one.speedup.restores for one in found.tried if one.speedup is not None} == {expected}

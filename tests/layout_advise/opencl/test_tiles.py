@@ -20,7 +20,8 @@ from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.measure.jobs import name_of
 from layout_advise.opencl.records import records_of
 from layout_advise.opencl.rewrite.layouts import layout
-from layout_advise.opencl.search import DeviceSearch, Searched
+from layout_advise.opencl.search import DeviceSearch
+from layout_advise.opencl.searched import Searched
 from layout_advise.opencl.source.read import read_program
 from layout_advise.opencl.tiles.choose import by_tree, shape_of
 from layout_advise.opencl.tiles.samples import (

@@ -10,7 +10,7 @@ from layout_advise.opencl.measure.clock import Clock
 from layout_advise.opencl.measure.jobs import ConversionTime, DeviceName, VariantOutcome
 from layout_advise.opencl.measure.verify import Compared
 from layout_advise.opencl.rewrite.layouts import layout
-from layout_advise.opencl.search import Searched, Tried
+from layout_advise.opencl.searched import Searched, Tried
 from layout_advise.opencl.source.read import read_program
 from layout_advise.opencl.verdict import break_even, elapsed_gain, net, verdict, winner
 from layout_advise.reports.model.candidate import Interval
