@@ -44,9 +44,9 @@ def net(one: Tried, found: Searched) -> float | None:
 
 
 def break_even(one: Tried, found: Searched) -> int | None:
-    """Rounds of launches after which the conversion is paid back; None where no gain is sure."""
+    """Rounds of launches after which the conversion is paid back; None where no gain that counts is sure."""
     gain, sure = elapsed_gain(one, found), claimed(one, found)
-    if gain is None or sure is None or one.conversion is None or min(gain, sure.lo) <= 1:
+    if gain is None or sure is None or one.conversion is None or gain <= 1 or sure.lo <= OPENCL.smallest_gain:
         return None
     gained = found.original_wall_ns * (1 - 1 / gain)
     return max(1, int(-(-(one.conversion.best_in + one.conversion.best_out) * 1e6 // gained)))

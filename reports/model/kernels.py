@@ -96,7 +96,8 @@ class RecordReport(msgspec.Struct, frozen=True):
 
 class Marshalling(msgspec.Struct, frozen=True):
     """Bringing the buffers into a layout and back, once, in ms, by a kernel and by a loop of the host. The faster counts:
-    ``break_even_calls`` is after how many rounds of launches it is paid back, None where no gain is sure."""
+    ``break_even_calls`` is after how many rounds of launches it is paid back, None where no gain
+    that counts is sure."""
 
     kernel_in_ms: float
     kernel_out_ms: float

@@ -96,7 +96,11 @@ def marshalling(layout: KernelLayout) -> str:
         return "–"
     there, back = min(one.kernel_in_ms, one.host_in_ms), min(one.kernel_out_ms, one.host_out_ms)
     rounds = quantities.number(one.break_even_calls) + " rounds" if one.break_even_calls is not None else ""
-    paid = f"paid after {rounds.removesuffix('s') if one.break_even_calls == 1 else rounds}" if rounds else "not paid back"
+    paid = (
+        f"paid after {rounds.removesuffix('s') if one.break_even_calls == 1 else rounds}"
+        if rounds
+        else "no sure gain to pay it"
+    )
     by = "kernel" if one.kernel_in_ms <= one.host_in_ms else "host"
     return f"{there:.2f} + {back:.2f} ms by {by}, {paid}"
 
