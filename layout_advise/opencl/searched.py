@@ -1,4 +1,4 @@
-"""What a search found on one device: the layouts that were tried, and their times."""
+"""The findings of a search on one device: the layouts that were tried, and their times."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def break_even(one: Tried, found: Searched) -> int | None:
 
 
 def disagreement(one: Tried, found: Searched) -> str:
-    """What both clocks say where processor time shows a gain and the host's clock surely none, or the other way round; empty
-    where they do not contradict each other, or both are in the claim."""
+    """The words of both clocks where processor time shows a gain and the host's clock surely none, or the other way round;
+    empty where they do not contradict each other, or both are in the claim."""
     if found.clock != "cpu" or one.speedup is None or one.wall is None:
         return ""
     least, own, wall = OPENCL.smallest_gain, one.speedup, one.wall

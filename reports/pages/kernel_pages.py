@@ -51,7 +51,7 @@ CAUSES: Mapping[DifferenceCause, str] = {
 
 
 def differing(record: RecordReport) -> str:
-    """How the graph of recorded accesses differs from that of the source; empty where nothing was recorded."""
+    """The ways in which the graph of recorded accesses differs from that of the source; empty where nothing was recorded."""
     if not record.recorded_clusters:
         return ""
     if not record.differences:

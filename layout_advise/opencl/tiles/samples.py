@@ -25,8 +25,8 @@ SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ClusterShape:
-    """What a tile hangs on: bytes of an element in the cluster, its members, the elements in a buffer, how many of them a
-    work item goes through, of how many at once it reads a member (``around``: 5 for a five-point stencil), and the
+    """The features that a tile hangs on: bytes of an element in the cluster, its members, the elements in a buffer, how many
+    of them a work item goes through, of how many at once it reads a member (``around``: 5 for a five-point stencil), and the
     ``dimensions`` of the range (decision 92)."""
 
     bytes: int
