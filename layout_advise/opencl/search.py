@@ -65,6 +65,8 @@ class DeviceSearch:
             self._screen(self._beside_the_best(finer_choices)[: self._left()])
             for _ in range(ROUNDS):
                 self._screen(self._beside_the_best(near_choices)[: -(-self._left() // 2)])
+            fixed = tiled_choices(best, self.records, self._seen(), same_tile(OPENCL.first_tiles))
+            self._screen(fixed[: self._left()])  # where a calibration said no tiles
             self._finals(processes)
         return self.found
 

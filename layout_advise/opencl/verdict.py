@@ -102,7 +102,8 @@ def verdict(found: Searched, name: str, sizes: Sequence[GroupSize] = ()) -> Verd
         why = f"it gains {gain.median:.2f} times, but {gain.lo:.2f} where each layout has its best work-group size"
         text = f"Undecided on {name}: {label}: {why}; try another group size first."
         return Verdict("undecided", None, None, "group-size", text, interval=gain, about=best.variant.id, doubt="group-size")
-    left = f"the best of {len(found.tried)} layouts ({label}) is {_told(gain, found)}"
+    which = f"the best of {len(found.tried)} layouts" if len(found.tried) > 1 else "the only other layout"
+    left = f"{which} ({label}) is {_told(gain, found)}"
     most = max((c.hi for one in found.tried if (c := claimed(one, found)) is not None), default=1.0)
     if most < OPENCL.smallest_gain:
         return Verdict(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from layout_advise.opencl import search
-from layout_advise.opencl.candidates import key
+from layout_advise.opencl.candidates import key, same_tile
+from layout_advise.opencl.host.launch import BufferArgument, Launch
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, VariantOutcome
 from layout_advise.opencl.measure.verify import Compared
 from layout_advise.opencl.policy import OPENCL
@@ -75,6 +77,28 @@ def test_a_processor_elsewhere_goes_by_its_events(monkeypatch: pytest.MonkeyPatc
     found = searched(monkeypatch, (3,), events=1.3, ran=0.01)
     assert found.clock == "device"
     assert found.best()[0].screened == pytest.approx(1 / 1.3)
+
+
+PAIR = """typedef struct { int index; float weight; } entry;
+__kernel void k(__global const entry *p, __global float *out) {
+    const size_t i = get_global_id(0);
+    out[i] = p[i].index * p[i].weight;
+}
+"""
+
+
+def test_tiles_are_tried_though_a_calibration_says_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcomes(job: KernelJob) -> list[VariantOutcome]:
+        return [VariantOutcome(100.0, 100.0, 100.0, "", SAME) for _ in job.variants]
+
+    monkeypatch.setattr(search, "outcomes_apart", outcomes)
+    monkeypatch.setattr(search, "over_processes", lambda job, processes, before=0: [outcomes(job)] * processes)
+    data = np.zeros(8 * 1024, np.uint8), np.zeros(4 * 1024, np.uint8)
+    launch = Launch(PAIR, "", "k", (BufferArgument(0), BufferArgument(1)), data, (1024,))
+    program = read_program(PAIR)
+    records = [one.graph for one in records_of(program, [launch])]
+    none = DeviceSearch(program, [launch], records, DeviceName("p", "d"), "cpu", lambda _text: None, same_tile(1)).run(2)
+    assert {one.variant.layouts[0].tiles for one in none.tried} == {(1, 1), (OPENCL.first_tiles,)}
 
 
 @pytest.mark.parametrize(("gain", "processes", "expected"), [(2.0, 5, 5), (1.0, 5, 5), (1.05, 5, 15), (1.05, 2, 2)])

@@ -76,6 +76,12 @@ def test_on_a_processor_its_time_says_what_conversions_are_worth() -> None:
     assert (elapsed_gain(best, found), break_even(best, found)) == (0.9, None)
 
 
+def test_one_layout_is_no_best_of_one() -> None:
+    low = tried("c1", (0.9, 0.88, 0.95), (0.9, 0.88, 0.95))
+    assert "the only other layout (structure of arrays)" in verdict(searched(low), "k").text
+    assert "the best of 2 layouts" in verdict(searched(low, low), "k").text
+
+
 def test_keep_needs_all_upper_ends_below() -> None:
     low = tried("c1", (0.9, 0.88, 0.95), (0.9, 0.88, 0.95))
     assert verdict(searched(low), "k").action == "keep"
