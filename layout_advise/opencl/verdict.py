@@ -113,6 +113,16 @@ def verdict(found: Searched, name: str, sizes: Sequence[GroupSize] = ()) -> Verd
     return Verdict("undecided", None, None, "wide-interval", text, interval=gain, about=best.variant.id, doubt="processes")
 
 
+def _faster(best: Tried, found: Searched) -> str:
+    """The fastest finalist, where it is left for a simpler one."""
+    rated = [(claimed(one, found), one) for one in found.tried if one.verified]
+    ranked = [(gain.median, one) for gain, one in rated if gain is not None]
+    most, first = max(ranked, key=lambda pair: pair[0])
+    if first is best:
+        return ""
+    return f" {first.variant.id} gains {most:.2f} with more buffers or tiles, which is as good."
+
+
 def _after(one: Tried) -> str:
     """The processes that did not settle it."""
     return f" after {one.speedup.restores} processes" if one.speedup is not None else ""
@@ -131,7 +141,7 @@ def _change(best: Tried, gain: Interval, found: Searched, name: str) -> Verdict:
         if temporary
         else "where the host keeps its data so; converting around the launches costs what is gained"
     )
-    text = f"Change {name} to {label}: {_told(gain, found)}, {use}."
+    text = f"Change {name} to {label}: {_told(gain, found)}, {use}.{_faster(best, found)}"
     return Verdict(
         "change",
         best.variant.id,

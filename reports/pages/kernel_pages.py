@@ -89,6 +89,18 @@ def gain(layout: KernelLayout) -> str:
     return "–" if layout.screened is None else f"{layout.screened:.2f}× in one process"
 
 
+def evidence(device: KernelDevice, layout: KernelLayout) -> str:
+    """The outcome of comparing what it computes, and if it is the one that is advised."""
+    text = layout.evidence if layout.reason is None else f"{layout.evidence}: {layout.reason}"
+    return f"{text}; advised" if layout.id == device.verdict.candidate else text
+
+
+def told_first(device: KernelDevice) -> KernelLayout | None:
+    """The layout that the verdict is about, whose source is shown."""
+    wanted = device.verdict.candidate or device.verdict.about
+    return next((one for one in device.layouts if one.id == wanted and one.source), None)
+
+
 def marshalling(layout: KernelLayout) -> str:
     """The conversion there and back, and when it is paid."""
     one = layout.marshalling
@@ -168,8 +180,7 @@ def _device(console: PlainConsole, device: KernelDevice) -> None:
     for name in ("", "layout", f"speedup by {CLOCK_NAMES[device.clock]}", "marshalling", "evidence"):
         table.add_column(name)
     for one in ranked(device):
-        evidence = one.evidence if one.reason is None else f"{one.evidence}: {one.reason}"
-        table.add_row(one.id, escape(one.label), gain(one), marshalling(one), escape(evidence))
+        table.add_row(one.id, escape(one.label), gain(one), marshalling(one), escape(evidence(device, one)))
     console.print(table)
     if device.calibration is not None:
         console.print(escape(f"  first tiles by the {device.calibration}"), soft_wrap=True)
@@ -216,7 +227,11 @@ def page(report: OpenclReport) -> str:
                     "data": d,
                     "original": of_original(d),
                     "sized": sized(d),
-                    "layouts": [{"data": one, "gain": gain(one), "marshalling": marshalling(one)} for one in ranked(d)],
+                    "first": told_first(d),
+                    "layouts": [
+                        {"data": one, "gain": gain(one), "marshalling": marshalling(one), "evidence": evidence(d, one)}
+                        for one in ranked(d)
+                    ],
                 }
                 for d in program.devices
             ],

@@ -111,7 +111,10 @@ def test_what_differs_is_never_advised() -> None:
 def test_the_simpler_of_tied_layouts_is_advised() -> None:
     tiles = tried("c2", (2.0, 1.95, 2.1), (2.0, 1.9, 2.1), tile=8)
     plain = tried("c1", (1.98, 1.9, 2.1), (2.0, 1.9, 2.1))
-    assert verdict(searched(tiles, plain), "k").candidate == "c1"
+    found = verdict(searched(tiles, plain), "k")
+    assert found.candidate == "c1"
+    assert found.text.endswith(" c2 gains 2.00 with more buffers or tiles, which is as good.")
+    assert "as good" not in verdict(searched(plain), "k").text
 
 
 def test_the_original_may_have_its_best_group_size() -> None:
