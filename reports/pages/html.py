@@ -31,7 +31,7 @@ from layout_advise.reports.words import (
     structure_words,
 )
 from layout_advise.reports.words.brief_names import brief, long_names, with_brief_names
-from layout_advise.reports.words.first_screen import apply_command, check_effect, first_screen, short
+from layout_advise.reports.words.first_screen import RUN, apply_command, check_effect, first_screen, short
 from layout_advise.reports.words.visible import visible
 
 MOST_SOURCES = 8
@@ -183,7 +183,7 @@ FILTERS: dict[str, Callable[..., object]] = {
 """The functions that templates call."""
 
 
-def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, object]:
+def _item(report: Report, hotspot: HotspotReport, number: int, run: str) -> dict[str, object]:
     """The values that the template needs of one hotspot besides its data."""
     best = chosen(hotspot)
     found = tables.layouts(hotspot)
@@ -201,7 +201,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "hot": source_words.hot_lines(hotspot),
         "screen": screen,
         "notes": short(screen),
-        "apply": apply_command(hotspot),
+        "apply": apply_command(hotspot, run),
         "change_lines": MOST_CHANGE_LINES,
         "count": len(found),
         "place": hotspot_words.place(hotspot),
@@ -254,8 +254,9 @@ def _plan(report: Report) -> dict[str, object] | None:
     return {"lanes": lanes, "order": plan_words.order(plan)}
 
 
-def render(report: Report) -> str:
-    """The whole page, with brief names."""
+def render(report: Report, run: str | None = None) -> str:
+    """The whole page, with brief names. Its commands name the directory ``run``; without one they have a word in its place,
+    and the page says what for."""
     names = long_names(report)
     report = with_brief_names(report, names)
     return visible(
@@ -264,7 +265,8 @@ def render(report: Report) -> str:
         .render(
             report=report,
             long_names=names,
-            hotspots=[_item(report, h, number) for number, h in enumerate(report.hotspots)],
+            hotspots=[_item(report, h, number, run or RUN) for number, h in enumerate(report.hotspots)],
+            named=run is not None,
             plan=_plan(report),
             over_regions=[plan_words.sentence(row) for row in report.over_regions],
             passed_over=[hotspot_words.passed_over(one) for one in report.passed_over],

@@ -57,8 +57,11 @@ def test_what_can_be_written_into_source_names_the_command() -> None:
     (hotspot,) = told(Verdict("change", "c1", 3.61, "measured-gain", ""), WRITABLE).hotspots
     offered = apply_command(hotspot, "my run.layout")
     assert offered == ApplyCommand("layout-advise apply 'my run.layout' -o 'my run.patch' --build make", "it")
+    page = html.render(told(hotspot.verdict, WRITABLE), "/home/me/app.layout")
+    whole = "<code>layout-advise apply /home/me/app.layout -o /home/me/app.patch --build make</code></p>"
+    assert f"To write it into the source, build it and time it: {whole}" in page
     page = html.render(told(hotspot.verdict, WRITABLE))
-    assert "To write it into the source, build it and time it: <code>layout-advise apply RUN -o RUN.patch" in page
+    assert "layout-advise apply RUN -o RUN.patch --build make</code> (RUN: the directory of a run with its paths" in page
     assert apply_command(msgspec.structs.replace(hotspot, file="main.cpp")) is not None
     assert apply_command(msgspec.structs.replace(hotspot, file="main.f90")) is None
     keep = report(Verdict("keep", None, None, "no-gain", "Keep it."))

@@ -73,6 +73,7 @@ def test_nothing_of_the_user_is_left() -> None:
     shown = msgspec.structs.replace(
         report(),
         command=("/home/me/secret-project/app", "--key=SECRET", "~/secret-project/in.txt"),
+        started_in="/home/me/secret-project",
         binary=contract.Binary("/home/me/secret-project/app", None, "GNU C17 -I/home/me/secret-project/include"),
         hotspots=(hotspot,),
     )
