@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import os
 from collections.abc import Iterator
 
 import msgspec
@@ -110,8 +111,15 @@ def assemble(settings: Settings, main: ElfBinary, outcome: Told, progress: Progr
         passed_over=outcome.passed_over,
         over_regions=outcome.over_regions,
         plan=outcome.plan,
-        started_in=str(Path.cwd()),
+        started_in=_here(),
     )
+
+
+def _here() -> str | None:
+    """The present folder; None where it was removed."""
+    with contextlib.suppress(OSError):
+        return os.getcwd()
+    return None
 
 
 def write(run: RunDir, report: contract.Report, *, named: bool = True) -> None:

@@ -49,7 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run directory, or a report.json")
     parser.add_argument("--html", metavar="FILE", help="write the HTML report to FILE")
     parser.add_argument(
-        "--format", choices=("text", "html", *FORMATS, "parquet"), default="text", help="the form of the report (default: text)"
+        "--format",
+        choices=("text", "html", *FORMATS, "parquet"),
+        default="text",
+        help="the form of the report (default: text)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write it to FILE instead of stdout")
     parser.add_argument("--figure", metavar="FILE", help="write the measured speedups as a figure (.svg, .png, .pdf)")

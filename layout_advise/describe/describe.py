@@ -12,6 +12,7 @@ from layout_advise.describe.assemble import Drawn, candidate_report, interval, s
 from layout_advise.describe.candidate_rows import measured_rows, unmeasured
 from layout_advise.describe.source_view import source_view
 from layout_advise.describe.studied import Decided
+from layout_advise.describe.thread_uses import with_threads
 from layout_advise.describe.users_report import with_elsewhere, with_usage
 from layout_advise.errors import NotLiftedError
 from layout_advise.layoutalgebra.bridges.declarations import declare_structure
@@ -71,6 +72,7 @@ def structures(seen: Observation) -> tuple[StructureReport, ...]:
         part = seen.used_part.get(structure.id)
         near = nearness(seen, structure)
         report = structure_report(structure, term, derived.unit_bytes, picture, note, part, near)
+        report = with_threads(report, structure, seen)
         found.append(with_usage(report, seen.users.get(structure.id)))
     return tuple(found)
 

@@ -10,6 +10,16 @@ from typing import Literal
 import msgspec
 
 
+class ThreadUse(msgspec.Struct, frozen=True):
+    """The part of one thread in the accesses to a field; ``thread`` is its number in the team."""
+
+    thread: int
+    reads: int
+    """Loads of the traced call by this thread."""
+    writes: int
+    """Stores of the traced call by this thread."""
+
+
 class FieldUse(msgspec.Struct, frozen=True):
     """A field of the innermost element; ``offset`` and ``bytes`` in bytes, counts are dynamic accesses."""
 
@@ -23,6 +33,8 @@ class FieldUse(msgspec.Struct, frozen=True):
     """Loads of the traced call that reach it."""
     writes: int
     """Stores of the traced call that reach it."""
+    threads: tuple[ThreadUse, ...] = ()
+    """Of a parallel region by thread; empty where there is one thread, or its accesses are not known exactly."""
 
 
 class UserReport(msgspec.Struct, frozen=True):

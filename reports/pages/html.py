@@ -18,6 +18,7 @@ from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import tables
 from layout_advise.reports.pages.drawings import drawing
 from layout_advise.reports.pages.field_drawings import affinity_matrix, drawn_fields, field_graph
+from layout_advise.reports.pages.field_heat import field_heat
 from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart, threads_chart
 from layout_advise.reports.words import (
     glossary,
@@ -215,6 +216,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int, run: str) -> dict
         "break_even": break_even_chart(hotspot),
         "sources": sources(found, SOURCE_BUDGET // regions),
         "shown": shown[:MOST_STRUCTURES],
+        "heat": {s.id: field_heat(report, hotspot, s) for s in shown[:MOST_STRUCTURES]},
         "graphs": max(MOST_STRUCTURES // regions, 1),
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
         "budget": [(x.id, t) for x in found[: max(MOST_BUDGETS // regions, 1)] for t in x.best.error_budget],

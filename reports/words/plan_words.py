@@ -74,6 +74,15 @@ def order(plan: ProgramPlan) -> str:
     return f"Order of the regions not known: {plan.order.reason}{'; ' if counts else ''}{', '.join(counts)}."
 
 
+def step_text(step: OrderStep) -> str:
+    """A part of the order in a line, as the whole has it: ``for 500 { density; drift×2 }``."""
+    if not step.body:
+        return step.hotspot or ""
+    if len(step.body) == 1 and not step.body[0].body:
+        return f"{step.body[0].hotspot}×{step.turns}"
+    return f"for {step.turns} {{ {'; '.join(step_text(inner) for inner in step.body)} }}"
+
+
 @dataclass(frozen=True, slots=True)
 class LaneItem:
     """A part of a lane: the start of a loop (``turns``), its end (neither), or a ``place`` with the number of its layout
