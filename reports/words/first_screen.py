@@ -200,9 +200,7 @@ def _shares(hotspot: HotspotReport, advised: CandidateReport) -> Iterator[str]:
         if alone >= 1.05:
             whole, layout = factor(advised.speedup.median), factor(advised.over_identity.median)
             yield f"{whole} = {factor(alone)} recompiled loop × {layout} layout."
-    tied = hotspot_words.tied(hotspot)
-    if tied:
-        yield tied
+    yield from filter(None, (hotspot_words.faster(hotspot), hotspot_words.tied(hotspot)))
     if hull := hotspot_words.hull(hotspot):
         yield hull
     if program_gain(hotspot):

@@ -177,6 +177,10 @@ def test_of_tied_layouts_the_fastest_is_named() -> None:
     shown = told(verdict, candidate(1, GAIN), slow, fast)
     names = next(note for note in first_screen(shown, shown.hotspots[0]).notes if "tied" in note)
     assert names.startswith("c3 (padded")
+    harder = told(msgspec.structs.replace(verdict, faster=("c3",)), candidate(1, GAIN), slow, fast)
+    notes = first_screen(harder, harder.hotspots[0]).notes
+    assert "c3 (padded) is faster (3.7×), but harder to write." in notes
+    assert "c2 (SoA, compact) is statistically tied with it." in notes
 
 
 def test_an_interval_with_more_than_processes_in_it_says_so() -> None:
