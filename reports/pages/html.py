@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import PurePath
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -136,6 +138,23 @@ def sources(found: Sequence[tables.Layout], budget: int) -> list[tuple[Candidate
     return shown
 
 
+def original(hotspot: HotspotReport, budget: int) -> tuple[str, Markup] | None:
+    """The hotspot's source with its place, highlighted, to stand beside the mock-ups: of the hottest line's file, or the
+    instructions where there is no source. None where neither is in the report, or the budget is too small."""
+    hot = next(iter(source_words.hot_lines(hotspot)), None)
+    if hot is None:
+        return None
+    lines = [one for one in hotspot.source if one.file == hot.file and (one.address is None) == (hot.address is None)]
+    apart = [one.address is None and (one.line or 0) > (before.line or 0) + 1 for before, one in pairwise(lines)]
+    text = "\n".join(f"⋮\n{one.text}" if gap else one.text for gap, one in zip((False, *apart), lines, strict=True))
+    shown = code_of(text, hot.file) if hot.address is None else escape(text)
+    first, last = lines[0], lines[-1]
+    place = f"{first.address} to {last.address}"
+    if hot.address is None:
+        place = f"{PurePath(hot.file or '').name}:{first.line} to {last.line}"
+    return (place, shown) if len(shown) <= budget else None
+
+
 FILTERS: dict[str, Callable[..., object]] = {
     "size": quantities.size,
     "ns": quantities.nanoseconds,
@@ -194,6 +213,8 @@ def _item(report: Report, hotspot: HotspotReport, number: int, run: str) -> dict
     shown = [s for s in hotspot.structures if s.id in moved] or plain
     screen = first_screen(report, hotspot)
     regions = len(report.hotspots)
+    source = original(hotspot, SOURCE_BUDGET // regions)
+    left = SOURCE_BUDGET // regions - (len(source[1]) if source is not None else 0)
     full, rows = max(MOST_LAYOUTS // regions, LEAST_LAYOUTS), MOST_ROWS // regions
     return {
         "data": hotspot,
@@ -214,7 +235,8 @@ def _item(report: Report, hotspot: HotspotReport, number: int, run: str) -> dict
         "permanence": hotspot_words.permanence(best, hotspot) if best is not None and advised else "",
         "figure": speedup_chart(hotspot),
         "break_even": break_even_chart(hotspot),
-        "sources": sources(found, SOURCE_BUDGET // regions),
+        "original": source,
+        "sources": sources(found, left),
         "shown": shown[:MOST_STRUCTURES],
         "heat": {s.id: field_heat(report, hotspot, s) for s in shown[:MOST_STRUCTURES]},
         "graphs": max(MOST_STRUCTURES // regions, 1),
