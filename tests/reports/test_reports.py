@@ -253,6 +253,9 @@ def test_no_number_is_ever_cut_or_wrapped(fields: list[str], median: float, widt
     row = next(line for line in text.splitlines() if line.startswith("→ c1"))
     assert quantities.interval(speedup) in row
     assert len(row) <= width
+    table = text[text.index("      as it is") : text.index("  speedup of the hotspot over the original")]
+    assert "…" not in table
+    assert all(len(line) <= width for line in table.splitlines())
 
 
 def test_variants_with_the_same_machine_code_are_one() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.describe.thread_uses import by_thread
+from layout_advise.describe.own_uses import by_thread, own_uses
 from layout_advise.errors import SnapshotError
 from layout_advise.observe.observe import observed
 from layout_advise.rundir import find_trace
@@ -52,6 +52,7 @@ def test_two_threads_trace_lift_and_compare(tmp_path: Path) -> None:
     assert len(seen.team.threads) == 2
     (bodies,) = seen.structures
     shared = by_thread(bodies, seen)
+    assert own_uses(bodies, seen) == bodies.fields
     assert sorted(shared) == [0, 1]
     for n, field in enumerate(bodies.fields):
         reads, writes = ([getattr(shared[t][n], kind) for t in shared] for kind in ("reads", "writes"))
