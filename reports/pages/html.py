@@ -271,7 +271,7 @@ def _plan(report: Report) -> dict[str, object] | None:
             "headline": plan_words.headline(one),
             "lane": plan_words.lane(plan, one),
             "facts": plan_words.facts(one, plan.held if number == 0 else ()),
-            "regions": [r for r in one.regions if r.speedup is not None],
+            "regions": plan_words.changed(one),
         }
         for number, one in enumerate(plan.structures)
     ]
