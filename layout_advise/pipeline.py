@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import os
 from collections.abc import Iterator
 
 import msgspec
@@ -69,7 +70,7 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
         if baseline is not None and settings.baseline is not None:
             report = confirmed(report, baseline, settings.baseline, applied_in(main, settings.baseline))
         report = without_source(report) if settings.no_source else report
-        write(run, report)
+        write(run, report, named=not settings.no_source)
         return report
 
 
@@ -110,11 +111,19 @@ def assemble(settings: Settings, main: ElfBinary, outcome: Told, progress: Progr
         passed_over=outcome.passed_over,
         over_regions=outcome.over_regions,
         plan=outcome.plan,
+        started_in=_here(),
     )
 
 
-def write(run: RunDir, report: contract.Report) -> None:
-    """report.json, then report.html; then the run is complete."""
+def _here() -> str | None:
+    """The present folder; None where it was removed."""
+    with contextlib.suppress(OSError):
+        return os.getcwd()
+    return None
+
+
+def write(run: RunDir, report: contract.Report, *, named: bool = True) -> None:
+    """report.json, then report.html, in whose commands the folder is ``named``; then the run is complete."""
     write_atomically(run.report, contract.encode(report))
-    write_atomically(run.html, html.render(report).encode())
+    write_atomically(run.html, html.render(report, str(run.path.absolute()) if named else None).encode())
     run.mark(complete=True)

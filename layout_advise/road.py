@@ -312,7 +312,7 @@ def _completed(decision: Decision, case: Case, proposed: Proposed, others: Other
         verdict = with_use(verdict, use_of(decision, case.probe.calls, between))
     won = next((r for r in decision.results if r.name == decision.winner), None)
     more = more_by_blocks(won, decision.results, DECIDE.smallest_gain(decision.snapshot)) if won is not None else None
-    return with_more(with_peers(verdict, decision.peers), won, more)
+    return with_more(with_peers(verdict, decision.peers, decision.faster), won, more)
 
 
 def _by_threads(

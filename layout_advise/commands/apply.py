@@ -26,6 +26,7 @@ from layout_advise.commands import common
 from layout_advise.compare.applied import AppliedLayout, note
 from layout_advise.errors import SourceError, UsageError
 from layout_advise.reports.model.contract import Report, read_report
+from layout_advise.reports.model.redact import LEFT_OUT
 from layout_advise.reports.model.wanted import wanted
 from layout_advise.rundir import write_atomically
 
@@ -48,10 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _program(report: Report) -> Path:
-    """The file of the program that was traced. Raises SourceError where it is not there."""
+    """The file of the program that was traced. Raises SourceError where it is not there, or its arguments are not known."""
+    if LEFT_OUT in report.command:
+        hint = "trace it again without --no-source"
+        raise SourceError("cannot run the program as it was traced", "its arguments were left out of the report", hint)
     named = report.command[0] if report.command else report.binary.path
     try:
-        program = Path(named).resolve()
+        places = (Path(named), Path(report.started_in or "", named))
+        program = next((place for place in places if place.is_file()), places[0]).resolve()
         there = program.is_file()
     except ValueError:  # a zero byte
         program, there = Path(named), False
@@ -67,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     program = _program(report)
     sources = _sources(arguments, program)
     _check_sources(program, sources)
-    tree = _tree(arguments, program, sources)
+    tree = _tree(arguments, program, sources, report.started_in)
     _check(arguments, tree)
     request = stage.ApplyRequest(layout, sources, tree, report.command[1:], max(0, arguments.rounds), arguments.guard)
     with tempfile.TemporaryDirectory(prefix="layout-advise-") as work:
@@ -98,8 +103,11 @@ def _sources(arguments: argparse.Namespace, program: Path) -> tuple[SourceFile, 
     return from_debug_information(program, Path(arguments.sources).resolve() if arguments.sources else None)
 
 
-def _tree(arguments: argparse.Namespace, program: Path, sources: tuple[SourceFile, ...]) -> trees.SourceTree:
-    """The tree: what was named, else the folder that holds all sources and the program."""
+def _tree(
+    arguments: argparse.Namespace, program: Path, sources: tuple[SourceFile, ...], started_in: str | None
+) -> trees.SourceTree:
+    """The tree: what was named, else the folder that holds all sources and the program. Its commands are run in the present
+    folder, where that is in the tree, else in the one that the program was traced in."""
     paths = [one.path for one in sources]
     if not arguments.sources:
         paths += [file for one in sources for file in parse(one.path, one.flags, one.folder).texts]
@@ -111,8 +119,8 @@ def _tree(arguments: argparse.Namespace, program: Path, sources: tuple[SourceFil
     build = arguments.build or ""
     if build and root not in program.parents:
         raise UsageError(f"{program} is not in {root}", "its copy could not be told from it", "name the tree with --sources")
-    cwd = Path.cwd()
-    inside = cwd.relative_to(root) if cwd == root or root in cwd.parents else Path(".")
+    folders = (Path.cwd(), Path(started_in or root))
+    inside = next((folder.relative_to(root) for folder in folders if folder.is_relative_to(root)), Path("."))
     return trees.SourceTree(
         root, program.relative_to(root) if root in program.parents else Path(program.name), inside, build
     )

@@ -75,7 +75,7 @@ def recorded(output: Path) -> None:
     packed = zipfile.ZipFile(io.BytesIO((shipped() / "recorded" / "demo.zip").read_bytes()))
     try:
         packed.extractall(output)
-        (output / "report.html").write_text(html.render(read_report(output)))
+        (output / "report.html").write_text(html.render(read_report(output), str(output.absolute())))
     except OSError as error:
         raise RunDirError(f"cannot write {output}", error.strerror or str(error)) from error
 

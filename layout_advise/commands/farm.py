@@ -154,7 +154,7 @@ def _kept(job: Job, machine: str | None, outcome: FarmOutcome | None, order: Ord
     if outcome is not None and outcome.report is not None and not (folder / "report.json").exists():
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / "report.json", outcome.report)
-        write_atomically(folder / "report.html", html.render(decode(outcome.report)).encode())
+        write_atomically(folder / "report.html", html.render(decode(outcome.report), str(folder.absolute())).encode())
     return row
 
 

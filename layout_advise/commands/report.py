@@ -26,14 +26,14 @@ from layout_advise.reports.exports import notes, rows
 from layout_advise.reports.exports.markdown import markdown
 from layout_advise.reports.exports.sarif import sarif
 from layout_advise.reports.model.contract import Report, encode, read_report
-from layout_advise.reports.model.redact import without_source
+from layout_advise.reports.model.redact import LEFT_OUT, without_source
 from layout_advise.reports.pages import figures, html
+from layout_advise.reports.words.first_screen import RUN
 from layout_advise.reports.words.visible import visible
 from layout_advise.rundir import write_atomically
 
 FIGURES: tuple[figures.Kind, ...] = ("svg", "png", "pdf")
 FORMATS: dict[str, Callable[[Report], str]] = {
-    "html": html.render,
     "json": lambda report: encode(report).decode(),
     "md": markdown,
     "sarif": lambda report: json.dumps(sarif(report, str(Path.cwd())), indent=2, ensure_ascii=False) + "\n",
@@ -49,7 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run directory, or a report.json")
     parser.add_argument("--html", metavar="FILE", help="write the HTML report to FILE")
     parser.add_argument(
-        "--format", choices=("text", *FORMATS, "parquet"), default="text", help="the form of the report (default: text)"
+        "--format",
+        choices=("text", "html", *FORMATS, "parquet"),
+        default="text",
+        help="the form of the report (default: text)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write it to FILE instead of stdout")
     parser.add_argument("--figure", metavar="FILE", help="write the measured speedups as a figure (.svg, .png, .pdf)")
@@ -62,8 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Carry out ``report``."""
     report = read_report(common.existing(arguments.run))
     report = without_source(report) if arguments.no_source else report
+    named = None if LEFT_OUT in report.command or arguments.no_source else str(Path(arguments.run).absolute())
     if arguments.html:
-        write_atomically(Path(arguments.html), html.render(report).encode())
+        write_atomically(Path(arguments.html), html.render(report, named).encode())
         print(f"report: {arguments.html}", file=sys.stderr)
     if arguments.figure:
         _write_figure(report, Path(arguments.figure))
@@ -71,10 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.output:
             raise UsageError("Parquet cannot be printed", "", "give a file: -o FILE")
         write_table(rows.records(report), rows.COLUMNS, Path(arguments.output))
+    elif arguments.format == "html":
+        _put(html.render(report, named), arguments.output)
     elif arguments.format != "text":
         _put(FORMATS[arguments.format](report), arguments.output)
     elif arguments.output:
-        _put(common.text(report, arguments, Path(arguments.run)), arguments.output)
+        _put(common.text(report, arguments, Path(RUN if arguments.no_source else arguments.run)), arguments.output)
     else:
         common.show(report, arguments, Path(arguments.run))
     return common.FAIL_ON_REACHED if common.advised(report, arguments.fail_on) else 0

@@ -37,6 +37,8 @@ class Decision:
     results: tuple[Measured, ...] = ()
     """What was measured of each candidate, with its doubts; of the winner as it was measured again."""
     peers: tuple[Measured, ...] = ()
+    faster: frozenset[str] = frozenset()
+    """Ids of the ``peers`` that are shown to be faster than the winner, which is simpler to write."""
     """Other layouts that would do as well as the winner: not shown to be slower."""
     alike: bool = True
     """Whether the original takes as long in the snapshot as in the running program."""
@@ -103,6 +105,12 @@ def as_fast(results: Sequence[Measured], winner: Variant, first: Timings, bound:
         if result.layout != winner.layout and result.floor() > bound and lead is not None and lead.lo <= 1.0:
             found.setdefault(result.layout, result)
     return tuple(found.values())
+
+
+def shown_faster(peers: Sequence[Measured], winner: Variant, first: Timings, mode: Mode) -> frozenset[str]:
+    """The ids of those of ``peers`` that ran faster than the winner beside it, even at the end of the interval."""
+    leads = {peer.id: first.ratio(peer.name, winner, mode) for peer in peers}
+    return frozenset(name for name, lead in leads.items() if lead is not None and lead.hi < 1.0)
 
 
 def unrolled_nearer(timings: Timings, mode: Mode) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -105,7 +105,8 @@ def named(candidates: Sequence[Measured]) -> str:
 
 def with_more(verdict: Verdict, winner: Measured | None, more: Measured | None) -> Verdict:
     """``verdict``, where it is for a change, with the layout that gains ``more`` and is harder to write (decision 80)."""
-    if verdict.action != "change" or winner is None or more is None or more.id in verdict.peers:
+    told = more is not None and more.id in verdict.peers and more.id not in verdict.faster
+    if verdict.action != "change" or winner is None or more is None or told:
         return verdict
     percent = round(100 * (1 / winner.middle() - 1 / more.middle()))
     least = f"{percent} %" if percent else "less than 1 %"
@@ -113,13 +114,19 @@ def with_more(verdict: Verdict, winner: Measured | None, more: Measured | None) 
     return msgspec.structs.replace(verdict, text=f"{verdict.text} {said}")
 
 
-def with_peers(verdict: Verdict, peers: Sequence[Measured]) -> Verdict:
-    """``verdict``, where it is for a change, with the layouts that would do as well (``peers``)."""
+def with_peers(verdict: Verdict, peers: Sequence[Measured], faster: Collection[str] = ()) -> Verdict:
+    """``verdict``, where it is for a change, with the layouts that would do as well (``peers``). Those that are ``faster``
+    (ids) are not called tied."""
     if verdict.action != "change" or not peers:
         return verdict
-    gains = [p.speedup.median for p in peers if p.speedup is not None]
+    ids = tuple(p.id for p in peers)
+    verdict = msgspec.structs.replace(verdict, peers=ids, faster=tuple(name for name in ids if name in faster))
+    tied = [p for p in peers if p.id not in faster]
+    if not tied:
+        return verdict
+    gains = [p.speedup.median for p in tied if p.speedup is not None]
     span = " to ".join(dict.fromkeys((times(min(gains)), times(max(gains)))))
-    one = len({p.layout for p in peers}) == 1
-    fastest = sorted(peers, key=lambda p: -p.speedup.median if p.speedup is not None else 0.0)
+    one = len({p.layout for p in tied}) == 1
+    fastest = sorted(tied, key=lambda p: -p.speedup.median if p.speedup is not None else 0.0)
     said = f"{named(fastest)} {'is' if one else 'are'} statistically tied ({span} times)."
-    return msgspec.structs.replace(verdict, text=f"{verdict.text} {said}", peers=tuple(p.id for p in peers))
+    return msgspec.structs.replace(verdict, text=f"{verdict.text} {said}")

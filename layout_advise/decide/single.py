@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
-from layout_advise.decide.decision import Decision, as_fast, measured, unrolled_nearer
+from layout_advise.decide.decision import Decision, as_fast, measured, shown_faster, unrolled_nearer
 from layout_advise.decide.live import Settled, lived, settled
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import (
@@ -163,6 +163,7 @@ def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Aski
         winner.variant if again.vectors else None,
         results=tuple(result if r.name == result.name else r for r in now.results),
         peers=peers,
+        faster=shown_faster(peers, winner.variant, first, mode),
         trials=now.trials,
     )
     return decision, result

@@ -75,6 +75,8 @@ def measured_rows(case: Case, seen: Observation, decided: Decided) -> list[Candi
             same_code_as=str(made.same_as) if made.same_as else None,
             error_budget=_budget(decided, made.same_as or name),
         )
+        if row.measured_again and not reason:  # it went on, whatever the first processes made of it
+            row = msgspec.structs.replace(row, reason=None)
         rows.append(with_elsewhere(_with_live(row, decided, made.same_as or name), candidate, seen.users))
     return rows
 

@@ -10,6 +10,7 @@ from layout_advise.choose.profile import Profiled
 from layout_advise.decide.decision import Decision
 from layout_advise.describe.assemble import Drawn, candidate_report, interval, structure_report
 from layout_advise.describe.candidate_rows import measured_rows, unmeasured
+from layout_advise.describe.own_uses import with_own_uses
 from layout_advise.describe.source_view import source_view
 from layout_advise.describe.studied import Decided
 from layout_advise.describe.users_report import with_elsewhere, with_usage
@@ -71,6 +72,7 @@ def structures(seen: Observation) -> tuple[StructureReport, ...]:
         part = seen.used_part.get(structure.id)
         near = nearness(seen, structure)
         report = structure_report(structure, term, derived.unit_bytes, picture, note, part, near)
+        report = with_own_uses(report, structure, seen)
         found.append(with_usage(report, seen.users.get(structure.id)))
     return tuple(found)
 

@@ -103,14 +103,14 @@ class AdviceRun:
 
     def show(self, height: int = 640) -> FramedPage:
         """The whole report as it is in ``report.html``."""
-        return FramedPage(html.render(self.report), height)
+        return FramedPage(html.render(self.report, str(self.path)), height)
 
     def __repr__(self) -> str:
         said = "; ".join(headline(hotspot) for hotspot in self.report.hotspots) or "no region"
         return f"<{self.path}: {said}>"
 
     def __str__(self) -> str:
-        return terminal.render(self.report, width=100)
+        return terminal.render(self.report, width=100, run=str(self.path))
 
     def _repr_html_(self) -> str:
         return self.show()._repr_html_()

@@ -167,7 +167,7 @@ def united(seen: Observation, others: Sequence[Observation]) -> Observation:
     derived, every = [], []
     for one in seen.derived:
         name, base = one.structure.id, one.structure.block_base or one.structure.base
-        parts = [part for o in (seen, *others) if (part := _object_at(o, base, one.structure.bytes)) is not None]
+        parts = [part for o in (seen, *others) if (part := object_at(o, base, one.structure.bytes)) is not None]
         derived.append(derive(parts[0][0], int(name[1:]), parts) if len(parts) > 1 else one)
         every.append(parts)
     return replace(seen, derived=with_records(derived, every))
@@ -178,14 +178,14 @@ def references_of(seen: Observation, named: Observation | None = None) -> dict[s
     addresses of instructions and numbers of their operands, by the structure's id."""
     found: dict[str, frozenset[tuple[int, int]]] = {}
     for one in (named or seen).structures:
-        part = _object_at(seen, one.block_base or one.base, one.bytes)
+        part = object_at(seen, one.block_base or one.base, one.bytes)
         if part is not None:
             touched, _, trace = part
             found[one.id] = frozenset((trace.references[n].pc, trace.references[n].operand) for n in touched.references)
     return found
 
 
-def _object_at(seen: Observation, base: int, size: int) -> Part | None:
+def object_at(seen: Observation, base: int, size: int) -> Part | None:
     """The memory object of ``size`` bytes at ``base``, and which references of the trace touch it."""
     if seen.attribution is None:
         return None
@@ -200,7 +200,7 @@ def with_records(derived: Sequence[Derived], parts: Sequence[Sequence[Part]]) ->
     """``derived`` from ``parts``, once more where others show that plain numbers are records."""
     if all(d.steps == 1 for d in derived):
         return tuple(derived)
-    accesses = {d.structure.id: _accesses(part)[0] for d, part in zip(derived, parts, strict=True)}
+    accesses = {d.structure.id: accesses_to(part)[0] for d, part in zip(derived, parts, strict=True)}
     records = records_beside(derived, accesses)
     return tuple(
         derive(part[0][0], int(d.structure.id[1:]), part, records.get(d.structure.id, 0)) if d.structure.id in records else d
@@ -211,7 +211,7 @@ def with_records(derived: Sequence[Derived], parts: Sequence[Sequence[Part]]) ->
 def derive(obj: MemoryObject, number: int, parts: Sequence[Part], record: int = 0) -> Derived:
     """The structure of one memory object, from the references that touch it, in each of the traces of ``parts``; of records
     of that size, where it is known."""
-    accesses, inexact = _accesses(parts)
+    accesses, inexact = accesses_to(parts)
     base = obj.element_base or obj.base
     shape = MemoryObjectShape(
         f"s{number}",
@@ -237,7 +237,7 @@ def _several(declared: Declared, element: int) -> str | None:
     return f"{declared.name}[{times}]" if not rest else None
 
 
-def _accesses(parts: Sequence[Part]) -> tuple[list[Access], str | None]:
+def accesses_to(parts: Sequence[Part]) -> tuple[list[Access], str | None]:
     """The accesses to a memory object, and why they do not tell its structure exactly."""
     accesses: list[Access] = []
     inexact: str | None = None

@@ -15,26 +15,48 @@ from layout_advise.layoutalgebra.sets.nests import Stream
 
 Span = tuple[int, int]
 """First byte within the element, and number of bytes, of an access."""
+CountedSpan = tuple[int, int, Access, int]
+"""A :data:`Span` with the access that it is of, and how many accesses that makes."""
 
 
 def used_fields(
     uses: Sequence[ExactAccess], base: int, element: int, declared: Declared | None
 ) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
     """The used and the unused atomic fields of an element."""
-    spans: list[tuple[int, int, Access, int]] = []
-    for use in uses:
-        pieces = _covered(use.what, use.access.bytes, base, element)
-        spans += [(start, size, use.access, use.what.count) for start, size in pieces]
+    spans = _spans(uses, base, element)
     used = [(start, size) for start, size, _, _ in spans]
     atoms = _declared_atoms(declared, element, used) or _seen_atoms(used, element)
     fields: list[Field] = []
     cold: list[Field] = []
     for atom in atoms:
-        hits = [(a, n) for start, size, a, n in spans if start < atom.offset + atom.bytes and atom.offset < start + size]
-        reads = sum(n for a, n in hits if a.kind in ("read", "both"))
-        writes = sum(n for a, n in hits if a.kind in ("write", "both"))
-        (fields if hits else cold).append(replace(atom, reads=reads, writes=writes))
+        hits, counted = _counted(atom, spans)
+        (fields if hits else cold).append(counted)
     return tuple(fields), tuple(cold)
+
+
+def counted_fields(fields: Sequence[Field], accesses: Sequence[Access], base: int, element: int) -> tuple[Field, ...] | None:
+    """``fields`` with the reads and writes of these accesses alone; None where one is not known exactly."""
+    known = [(access, touched(access.stream)) for access in accesses]
+    uses = [ExactAccess(access, what) for access, what in known if what is not None]
+    spans = _spans(uses, base, element)
+    return tuple(_counted(field, spans)[1] for field in fields) if len(uses) == len(known) else None
+
+
+def _spans(uses: Sequence[ExactAccess], base: int, element: int) -> list[CountedSpan]:
+    """The pieces of an element that each access touches, and how often."""
+    return [
+        (start, size, use.access, use.what.count)
+        for use in uses
+        for start, size in _covered(use.what, use.access.bytes, base, element)
+    ]
+
+
+def _counted(atom: Field, spans: Sequence[CountedSpan]) -> tuple[int, Field]:
+    """By how many spans a field is touched, and the field with their reads and writes."""
+    hits = [(a, n) for start, size, a, n in spans if start < atom.offset + atom.bytes and atom.offset < start + size]
+    reads = sum(n for a, n in hits if a.kind in ("read", "both"))
+    writes = sum(n for a, n in hits if a.kind in ("write", "both"))
+    return len(hits), replace(atom, reads=reads, writes=writes)
 
 
 def covered(stream: Stream, size: int, base: int, element: int) -> tuple[Span, ...] | None:

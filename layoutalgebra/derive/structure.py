@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -180,6 +180,14 @@ class Part:
     term: str
 
 
+class DerivationStep(NamedTuple):
+    """A rule with the ``term`` that it leads to; ``undone`` where it is taken from right to left."""
+
+    rule: str
+    term: str
+    undone: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Relayout:
     """The new layout of one structure: one :class:`FieldMap` per accessed field, injective on the accessed elements.
@@ -199,8 +207,8 @@ class Relayout:
     merged: Relayout | None = None
     """Set where the structure shares its records with others: the layout of a structure that has the fields of all of them
     (:mod:`layout_advise.layoutalgebra.merge.records`), whose buffers all of them have."""
-    steps: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-    """Each rule with the term that it leads to, of the part that takes most of them."""
+    steps: tuple[DerivationStep, ...] = field(default=(), compare=False)
+    """The way to it, of the part that takes most rules."""
 
     def holds(self, index: tuple[int, ...]) -> bool:
         """True where the element at ``index`` is stored in the buffers."""

@@ -17,7 +17,7 @@ from itertools import product as cartesian
 from math import gcd, prod
 
 from layout_advise.errors import AlgebraError
-from layout_advise.layoutalgebra.derive.structure import Chosen, FieldMap, Part, Structure
+from layout_advise.layoutalgebra.derive.structure import Chosen, DerivationStep, FieldMap, Part, Structure
 from layout_advise.layoutalgebra.explore.factor_chain import (
     BYTES,
     FIELD,
@@ -146,11 +146,26 @@ def derivation(parts: Sequence[RewrittenPart]) -> tuple[str, ...]:
     return (*first, *longest, *(number for number in others if number != "9"))
 
 
-def shown_steps(parts: Sequence[RewrittenPart]) -> tuple[tuple[str, str], ...]:
+def shown_steps(parts: Sequence[RewrittenPart]) -> tuple[DerivationStep, ...]:
     """Each rule with the term after it, of the part that takes most of them; rule 9 with the term that it divides off."""
     longest = max(parts, key=lambda part: len(part.rules))
-    first = (("9", str(longest.stages[0][0])),) if longest.divided and longest.stages else ()
-    return (*first, *((step.number, str(step.new)) for step in longest.steps()))
+    first = (DerivationStep("9", str(longest.stages[0][0])),) if longest.divided and longest.stages else ()
+    return (*first, *(DerivationStep(step.number, str(step.new)) for step in longest.steps()))
+
+
+def merging_steps(apart: Sequence[RewrittenPart], stored: Sequence[RewrittenPart], merge: str) -> tuple[DerivationStep, ...]:
+    """The way from arrays to what they are stored as together: one behind the other (step ``merge``), back by the rules that
+    would make arrays of their records, then on to ``stored``. Of the part that takes most rules; where the arrays have no
+    part of the same fields it begins with their records."""
+    last = max(stored, key=lambda part: len(part.rules))
+    records = str(last.stages[0][0])
+    arrays = next((p for p in apart if p.fields == last.fields and str(p.stages[0][0]) == records), None)
+    done = arrays.steps() if arrays is not None else []
+    first = DerivationStep(merge, str(done[-1].new) if done else records)
+    back = [DerivationStep(step.number, str(step.old), True) for step in reversed(done)]
+    if arrays is not None and arrays.divided:
+        back.append(DerivationStep("9", records, True))
+    return (first, *back, *(DerivationStep(step.number, str(step.new)) for step in last.steps()))
 
 
 def _shown(structure: Structure, part: RewrittenPart) -> Part:

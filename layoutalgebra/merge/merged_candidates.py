@@ -10,10 +10,8 @@ from layout_advise.layoutalgebra.explore.cost_model import STREAM_CYCLES, STREAM
 from layout_advise.layoutalgebra.explore.explore import promise
 from layout_advise.layoutalgebra.explore.families import MOST_GROWN, main_size
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, whole
-from layout_advise.layoutalgebra.merge.records import Parts, can_be_merged, merge, thought_of
+from layout_advise.layoutalgebra.merge.records import MERGE, Parts, can_be_merged, merge, thought_of
 
-MERGE = "merge"
-"""Family, and step of the derivation: arrays used with one index put into one array of records."""
 MOST_MERGED = 3
 """At most so many candidates merge arrays."""
 MANY = 4

@@ -15,7 +15,10 @@ from layout_advise.layoutalgebra.derive.structure import Dim, Field, FieldMap, P
 from layout_advise.layoutalgebra.explore.placement import aligned, alignment
 from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, whole
 from layout_advise.layoutalgebra.explore.relayout import relayout, tight_plan
+from layout_advise.layoutalgebra.explore.rewritten_parts import merging_steps, runs_of
 
+MERGE = "merge"
+"""Family, and step of the derivation: arrays used with one index put into one array of records."""
 FEW = 3
 """So many arrays are named."""
 
@@ -70,16 +73,18 @@ def merge(parts: Parts, plan: LayoutPlan | None = None) -> tuple[Relayout, ...]:
     """The layouts of ``parts`` as records that they share, stored as ``plan`` says of the structure thought of; without one
     as an array of these records. The rules check the structure of arrays that this starts from, and what it is stored as."""
     one = thought_of(parts)
-    apart = relayout(one, LayoutPlan(tuple(Group((n,), whole(one)) for n in range(len(one.fields)))))
-    stored = relayout(one, plan if plan is not None else tight_plan(one))
+    plans = LayoutPlan(tuple(Group((n,), whole(one)) for n in range(len(one.fields)))), plan or tight_plan(one)
+    apart, stored = (relayout(one, each) for each in plans)
     rules = (*reversed(apart.rules), *stored.rules)
+    before, after = ([part for _, run in runs_of(one, each) for part in run.parts] for each in plans)
+    steps = merging_steps(before, after, MERGE)
     stored = replace(stored, rules=rules, buffers=tuple(replace(b, name=_buffer_name(one)) for b in stored.buffers))
     places = dict(zip(fields_of(parts), stored.fields, strict=True))
     layouts = []
     for k, part in enumerate(parts):
         maps = [replace(places[k, number], field=number) for number in range(len(part.fields))]
         shown = tuple(_shown(part, one, m, places[k, m.field], stored) for m in maps)
-        layouts.append(Relayout(part, tuple(maps), stored.buffers, shown, stored.term, None, rules, stored))
+        layouts.append(Relayout(part, tuple(maps), stored.buffers, shown, stored.term, None, rules, stored, steps))
     return tuple(layouts)
 
 

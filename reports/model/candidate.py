@@ -179,6 +179,8 @@ class RuleStep(msgspec.Struct, frozen=True):
     """The number of the rewriting rule, as in ``docs/algebra.md``."""
     term: str
     """The term that it leads to."""
+    undone: bool = False
+    """Whether the rule is taken from right to left, as on the way from arrays to records of them."""
 
 
 class CandidateReport(msgspec.Struct, frozen=True):

@@ -173,6 +173,8 @@ class Report(msgspec.Struct, frozen=True):
     """The layouts of structures that several regions use, the best for the program first."""
     plan: ProgramPlan | None = None
     """None where one region was studied."""
+    started_in: str | None = None
+    """The folder in which the command was started; None where it was left out."""
 
     def __repr__(self) -> str:
         regions = ", ".join(f"{h.name or h.symbol}: {h.verdict.action}" for h in self.hotspots)

@@ -89,6 +89,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """The widest term of its ``error_budget``, where that leaves the answer open."""
     peers: tuple[str, ...] = ()
     """Candidates that are not shown to be slower than the advised one."""
+    faster: tuple[str, ...] = ()
+    """Those of ``peers`` that are shown to be faster, but are harder to write (``docs/decisions/0080``)."""
     loop: LoopAdvice | None = None
     """What the loop gains with the layout unchanged, where that is worth advising by itself."""
     program: Interval | None = None

@@ -25,6 +25,7 @@ def without_source(report: Report) -> Report:
     bare = msgspec.structs.replace(
         report,
         command=(name, *((LEFT_OUT,) if len(report.command) > 1 else ())),
+        started_in=None,
         hotspots=tuple(_without_code(hotspot) for hotspot in report.hotspots),
     )
     arguments = [word for word in report.command[1:] if len(word) > 2]

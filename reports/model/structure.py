@@ -10,6 +10,16 @@ from typing import Literal
 import msgspec
 
 
+class ThreadUse(msgspec.Struct, frozen=True):
+    """The part of one thread in the accesses to a field; ``thread`` is its number in the team."""
+
+    thread: int
+    reads: int
+    """Loads of the traced call by this thread."""
+    writes: int
+    """Stores of the traced call by this thread."""
+
+
 class FieldUse(msgspec.Struct, frozen=True):
     """A field of the innermost element; ``offset`` and ``bytes`` in bytes, counts are dynamic accesses."""
 
@@ -23,6 +33,10 @@ class FieldUse(msgspec.Struct, frozen=True):
     """Loads of the traced call that reach it."""
     writes: int
     """Stores of the traced call that reach it."""
+    beside: bool = False
+    """Whether only other regions of the run, or other calls, use it: layouts are the same in all of them."""
+    threads: tuple[ThreadUse, ...] = ()
+    """Of a parallel region by thread; empty where there is one thread, or its accesses are not known exactly."""
 
 
 class UserReport(msgspec.Struct, frozen=True):
@@ -100,9 +114,9 @@ class StructureReport(msgspec.Struct, frozen=True):
     layout: str
     """The term of its present layout."""
     fields: tuple[FieldUse, ...]
-    """The fields that the region uses."""
+    """The fields that the regions of the run use."""
     cold_fields: tuple[FieldUse, ...] = ()
-    """The fields that it does not use."""
+    """The fields that none of them uses."""
     declaration: str = ""
     """Its type in C as compiled."""
     drawing: str = ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import PurePath
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -18,6 +20,7 @@ from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import tables
 from layout_advise.reports.pages.drawings import drawing
 from layout_advise.reports.pages.field_drawings import affinity_matrix, drawn_fields, field_graph
+from layout_advise.reports.pages.field_heat import field_heat
 from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart, threads_chart
 from layout_advise.reports.words import (
     glossary,
@@ -31,7 +34,7 @@ from layout_advise.reports.words import (
     structure_words,
 )
 from layout_advise.reports.words.brief_names import brief, long_names, with_brief_names
-from layout_advise.reports.words.first_screen import apply_command, check_effect, first_screen, short
+from layout_advise.reports.words.first_screen import RUN, apply_command, check_effect, first_screen, short
 from layout_advise.reports.words.visible import visible
 
 MOST_SOURCES = 8
@@ -135,6 +138,23 @@ def sources(found: Sequence[tables.Layout], budget: int) -> list[tuple[Candidate
     return shown
 
 
+def original(hotspot: HotspotReport, budget: int) -> tuple[str, Markup] | None:
+    """The hotspot's source with its place, highlighted, to stand beside the mock-ups: of the hottest line's file, or the
+    instructions where there is no source. None where neither is in the report, or the budget is too small."""
+    hot = next(iter(source_words.hot_lines(hotspot)), None)
+    if hot is None:
+        return None
+    lines = [one for one in hotspot.source if one.file == hot.file and (one.address is None) == (hot.address is None)]
+    apart = [one.address is None and (one.line or 0) > (before.line or 0) + 1 for before, one in pairwise(lines)]
+    text = "\n".join(f"⋮\n{one.text}" if gap else one.text for gap, one in zip((False, *apart), lines, strict=True))
+    shown = code_of(text, hot.file) if hot.address is None else escape(text)
+    first, last = lines[0], lines[-1]
+    place = f"{first.address} to {last.address}"
+    if hot.address is None:
+        place = f"{PurePath(hot.file or '').name}:{first.line} to {last.line}"
+    return (place, shown) if len(shown) <= budget else None
+
+
 FILTERS: dict[str, Callable[..., object]] = {
     "size": quantities.size,
     "ns": quantities.nanoseconds,
@@ -183,7 +203,7 @@ FILTERS: dict[str, Callable[..., object]] = {
 """The functions that templates call."""
 
 
-def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, object]:
+def _item(report: Report, hotspot: HotspotReport, number: int, run: str) -> dict[str, object]:
     """The values that the template needs of one hotspot besides its data."""
     best = chosen(hotspot)
     found = tables.layouts(hotspot)
@@ -193,6 +213,8 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
     shown = [s for s in hotspot.structures if s.id in moved] or plain
     screen = first_screen(report, hotspot)
     regions = len(report.hotspots)
+    source = original(hotspot, SOURCE_BUDGET // regions)
+    left = SOURCE_BUDGET // regions - (len(source[1]) if source is not None else 0)
     full, rows = max(MOST_LAYOUTS // regions, LEAST_LAYOUTS), MOST_ROWS // regions
     return {
         "data": hotspot,
@@ -201,7 +223,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "hot": source_words.hot_lines(hotspot),
         "screen": screen,
         "notes": short(screen),
-        "apply": apply_command(hotspot),
+        "apply": apply_command(hotspot, run),
         "change_lines": MOST_CHANGE_LINES,
         "count": len(found),
         "place": hotspot_words.place(hotspot),
@@ -213,8 +235,10 @@ def _item(report: Report, hotspot: HotspotReport, number: int) -> dict[str, obje
         "permanence": hotspot_words.permanence(best, hotspot) if best is not None and advised else "",
         "figure": speedup_chart(hotspot),
         "break_even": break_even_chart(hotspot),
-        "sources": sources(found, SOURCE_BUDGET // regions),
+        "original": source,
+        "sources": sources(found, left),
         "shown": shown[:MOST_STRUCTURES],
+        "heat": {s.id: field_heat(report, hotspot, s) for s in shown[:MOST_STRUCTURES]},
         "graphs": max(MOST_STRUCTURES // regions, 1),
         "plain": [s for s in plain if s not in shown] + shown[MOST_STRUCTURES:],
         "budget": [(x.id, t) for x in found[: max(MOST_BUDGETS // regions, 1)] for t in x.best.error_budget],
@@ -247,15 +271,16 @@ def _plan(report: Report) -> dict[str, object] | None:
             "headline": plan_words.headline(one),
             "lane": plan_words.lane(plan, one),
             "facts": plan_words.facts(one, plan.held if number == 0 else ()),
-            "regions": [r for r in one.regions if r.speedup is not None],
+            "regions": plan_words.changed(one),
         }
         for number, one in enumerate(plan.structures)
     ]
     return {"lanes": lanes, "order": plan_words.order(plan)}
 
 
-def render(report: Report) -> str:
-    """The whole page, with brief names."""
+def render(report: Report, run: str | None = None) -> str:
+    """The whole page, with brief names. Its commands name the directory ``run``; without one they have a word in its place,
+    and the page says what for."""
     names = long_names(report)
     report = with_brief_names(report, names)
     return visible(
@@ -264,7 +289,8 @@ def render(report: Report) -> str:
         .render(
             report=report,
             long_names=names,
-            hotspots=[_item(report, h, number) for number, h in enumerate(report.hotspots)],
+            hotspots=[_item(report, h, number, run or RUN) for number, h in enumerate(report.hotspots)],
+            named=run is not None,
             plan=_plan(report),
             over_regions=[plan_words.sentence(row) for row in report.over_regions],
             passed_over=[hotspot_words.passed_over(one) for one in report.passed_over],

@@ -145,7 +145,7 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def _svg(parts: Sequence[str], height: int, title: str) -> Markup:
-    head = f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img" aria-label="{escape(title)}">'
+    head = f'<svg class="chart wide" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img" aria-label="{escape(title)}">'
     return Markup(f"{head}{''.join(parts)}</svg>")
 
 

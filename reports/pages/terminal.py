@@ -286,7 +286,7 @@ def _legend(hotspot: HotspotReport, shown: Sequence[tables.Layout], width: int) 
 
 
 def _table(hotspot: HotspotReport, shown: Sequence[tables.Layout], width: int, verbose: bool) -> Table:
-    """Numbers are never cut; where there is no room, the columns that matter least are left out and the layout is cut."""
+    """Nothing is cut; where there is no room, the columns that matter least are left out and the layout goes over lines."""
     heads = ["", "layout", "variant", "evidence", "speedup"]
     if width >= WIDE:
         heads += ["vs rebuild", "cache lines"]
@@ -301,10 +301,17 @@ def _table(hotspot: HotspotReport, shown: Sequence[tables.Layout], width: int, v
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for number, head in enumerate(heads):
         least = min(widths[number], room) if number == 1 else widths[number]
-        table.add_column(head, no_wrap=True, min_width=least, justify="right" if number > 3 else "left")
+        most = room if number == 1 else None
+        table.add_column(
+            head,
+            no_wrap=number != 1,
+            overflow="fold",
+            min_width=least,
+            max_width=most,
+            justify="right" if number > 3 else "left",
+        )
     for number, row in enumerate(cells):
-        text = [escape(cell if k != 1 or len(cell) <= room else f"{cell[: room - 1]}…") for k, cell in enumerate(row)]
-        table.add_row(*text, style="bold" if number and chosen[number - 1] else "")
+        table.add_row(*map(escape, row), style="bold" if number and chosen[number - 1] else "")
     return table
 
 

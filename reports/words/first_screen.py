@@ -15,6 +15,8 @@ from layout_advise.reports.model.wanted import chosen
 from layout_advise.reports.words import glossary, hotspot_words, live_words, quantities, reason_words
 from layout_advise.reports.words.headline import candidate_of, cut_words, data_name, factor, headline, program_gain, span
 
+RUN = "RUN"
+"""The word in a command for a run directory that is not named."""
 MOST_NOTES = 3
 """Things to know on the first screen; the others are below it."""
 
@@ -60,7 +62,7 @@ def first_screen(report: Report, hotspot: HotspotReport) -> FirstScreen:
     return FirstScreen(headline(hotspot), tuple(_evidence(report, hotspot, advised)), change, notes)
 
 
-def apply_command(hotspot: HotspotReport, run: str = "RUN") -> ApplyCommand | None:
+def apply_command(hotspot: HotspotReport, run: str = RUN) -> ApplyCommand | None:
     """The command that writes the advised layout into the source, of the run in directory ``run``, or the best layout that
     can be written. None where none is advised or can be, or the source is neither C nor C++."""
     if hotspot.verdict.action != "change" or not (hotspot.file or "").endswith(WRITTEN):
@@ -80,7 +82,7 @@ def apply_command(hotspot: HotspotReport, run: str = "RUN") -> ApplyCommand | No
     return ApplyCommand(shlex.join(("layout-advise", "apply", run, *named, "-o", patch, "--build", "make")), layout)
 
 
-def views_command(hotspot: HotspotReport, run: str = "RUN") -> str | None:
+def views_command(hotspot: HotspotReport, run: str = RUN) -> str | None:
     """The command that annotates the loops of a region of C++ for a temporary layout; None where none is advised."""
     advised = candidate_of(hotspot, hotspot.verdict.candidate)
     pays = advised is not None and hotspot.verdict.action == "change"
@@ -198,9 +200,7 @@ def _shares(hotspot: HotspotReport, advised: CandidateReport) -> Iterator[str]:
         if alone >= 1.05:
             whole, layout = factor(advised.speedup.median), factor(advised.over_identity.median)
             yield f"{whole} = {factor(alone)} recompiled loop × {layout} layout."
-    tied = hotspot_words.tied(hotspot)
-    if tied:
-        yield tied
+    yield from filter(None, (hotspot_words.faster(hotspot), hotspot_words.tied(hotspot)))
     if hull := hotspot_words.hull(hotspot):
         yield hull
     if program_gain(hotspot):

@@ -39,7 +39,7 @@ RULE_NOTES = {
     "7": "drop the places that are not accessed",
     "8": "pad to a larger size",
     "9": "divide into two structures, one behind the other",
-    "merge": "store arrays that are used with one index as one array of structures",
+    "merge": "lay arrays that are used with one index one behind the other, to make one array of structures of them",
     "gather": "store objects that lie anywhere one after another",
 }
 """The rewriting rules of the layout algebra, by number; 1 to 7 as in the paper (Haine, Aumage, Barthou, Euro-Par 2017)."""

@@ -151,12 +151,22 @@ def wider(verdict: Verdict, speedup: Interval) -> bool:
 
 def tied(hotspot: HotspotReport) -> str:
     """``c3 (AoSoA×8) and 2 more are statistically tied with it.``, the fastest first; empty where nothing is."""
-    found = [c for c in hotspot.candidates if c.id in hotspot.verdict.peers]
+    verdict = hotspot.verdict
+    found = [c for c in hotspot.candidates if c.id in verdict.peers and c.id not in verdict.faster]
     found.sort(key=lambda c: -c.speedup.median if c.speedup is not None else 0.0)
     names = list(dict.fromkeys(layout_name(c) for c in found))
     if not names:
         return ""
     return f"{listing(names, 2)} {'is' if len(names) == 1 else 'are'} statistically tied with it."
+
+
+def faster(hotspot: HotspotReport) -> str:
+    """``c4 (AoSoA×8) is faster (3.8×), but harder to write.``, the fastest of those; empty where none is."""
+    found = [c for c in hotspot.candidates if c.id in hotspot.verdict.faster and c.speedup is not None]
+    best = max(found, key=lambda c: c.speedup.median if c.speedup is not None else 0.0, default=None)
+    if best is None or best.speedup is None:
+        return ""
+    return f"{layout_name(best)} is faster ({best.speedup.median:.1f}×), but harder to write."
 
 
 def placed(hotspot: HotspotReport) -> str:

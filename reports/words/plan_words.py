@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.contract import OverRegions
-from layout_advise.reports.model.plan import OrderStep, PlanPlace, ProgramPlan, StructurePlan
+from layout_advise.reports.model.plan import InRegion, OrderStep, PlanPlace, ProgramPlan, StructurePlan
 from layout_advise.reports.words.headline import factor, span
 from layout_advise.reports.words.quantities import listing, number
 
@@ -40,8 +40,9 @@ def headline(one: StructurePlan) -> str:
 def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
     """Facts of a plan: what it rests on, who loses, what conversions take, and the second best."""
     found = [f"Measured on {one.measured:.0%} of the samples; all else counts as unchanged.".replace("%", " %")]
-    regions = [f"{r.hotspot} ({r.share:.0%}) {factor(r.speedup.median)}" for r in one.regions if r.speedup is not None]
-    found.append(f"By region: {listing(regions, 8)}.".replace("%", " %"))
+    regions = [f"{r.hotspot} ({r.share:.0%}) {factor(r.speedup.median)}" for r in changed(one) if r.speedup is not None]
+    if regions:
+        found.append(f"By region: {listing(regions, 8)}.".replace("%", " %"))
     if one.losing:
         found.append(f"Slower under the plan: {listing(one.losing, 4)}.")
     if one.converting:
@@ -53,6 +54,12 @@ def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
     if held:
         found.append(f"Not measured, and held at the present layout: {listing(held, 4)}.")
     return tuple(found)
+
+
+def changed(one: StructurePlan) -> tuple[InRegion, ...]:
+    """The measured regions of a plan; none where it leaves all of them as they are."""
+    found = tuple(r for r in one.regions if r.speedup is not None)
+    return found if any((r.speedup.lo, r.speedup.hi) != (1.0, 1.0) for r in found if r.speedup is not None) else ()
 
 
 def _other(one: StructurePlan) -> tuple[str, Interval | None] | None:
@@ -72,6 +79,15 @@ def order(plan: ProgramPlan) -> str:
         return f"Order of the regions: {plan.order.text}{more}."
     counts = [f"{name} {number(often)} times" for name, often in plan.order.entries.items()]
     return f"Order of the regions not known: {plan.order.reason}{'; ' if counts else ''}{', '.join(counts)}."
+
+
+def step_text(step: OrderStep) -> str:
+    """A part of the order in a line, as the whole has it: ``for 500 { density; drift×2 }``."""
+    if not step.body:
+        return step.hotspot or ""
+    if len(step.body) == 1 and not step.body[0].body:
+        return f"{step.body[0].hotspot}×{step.turns}"
+    return f"for {step.turns} {{ {'; '.join(step_text(inner) for inner in step.body)} }}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,8 @@ def conversion_place(structure: StructureReport) -> str:
 
 def shape(structure: StructureReport) -> str:
     """The present layout in words: ``array of structures; the hotspot uses 3 of 10 fields, 24 of 80 bytes``."""
-    used = min(sum(f.bytes for f in structure.fields), structure.element_bytes)
+    own = [f for f in structure.fields if not f.beside]
+    used = min(sum(f.bytes for f in own), structure.element_bytes)
     if not structure.fields:
         return "no regular layout was found"
     total = len(structure.fields) + len(unused(structure))
@@ -71,9 +72,9 @@ def shape(structure: StructureReport) -> str:
     picked = f"; this call goes to {part:.0%} of the elements" if part is not None and part < 0.995 else ""
     if used == structure.element_bytes:
         return f"{kind}; the hotspot uses all of {'each element' + picked if picked else 'it'}"
-    fields = f"{len(structure.fields)} of {total} fields, " if structure.cold_fields else ""
+    fields = f"{len(own)} of {total} fields, " if structure.cold_fields or len(own) < len(structure.fields) else ""
     size_ = f"{number(used)} of {number(structure.element_bytes)} bytes"
-    untaken = [f.name for f in structure.fields if not f.reads and not f.writes]
+    untaken = [f.name for f in own if not f.reads and not f.writes]
     other = f" ({listing(untaken)} on ways that this call does not take)" if untaken else ""
     return f"{kind}; the hotspot uses {fields}{size_} of each element{other}{picked}"
 

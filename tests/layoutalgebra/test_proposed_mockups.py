@@ -87,9 +87,9 @@ def test_complex_numbers_are_kept_together_in_blocks() -> None:
     (layout,) = candidate.relayouts
     assert layout.term == "A_13 ⊗ A_3 ⊗ A_4 ⊗ A_2"
     assert candidate.derivation == ("8", "5", "7", "4")
-    assert [number for number, _ in layout.steps] == ["8", "5", "7", "5", "4"]
-    assert layout.steps[0][1] == "S_{0:50;52} ⊗ S_{0:6;8}"
-    assert layout.steps[-1][1] == "(S_{0:12;13} ⊗ A_3 ⊗ A_4 ⊗ A_2) ⊕ (S_{12;13} ⊗ A_3 ⊗ S_{0,1;4} ⊗ A_2)"
+    assert [step.rule for step in layout.steps] == ["8", "5", "7", "5", "4"]
+    assert layout.steps[0].term == "S_{0:50;52} ⊗ S_{0:6;8}"
+    assert layout.steps[-1].term == "(S_{0:12;13} ⊗ A_3 ⊗ A_4 ⊗ A_2) ⊕ (S_{12;13} ⊗ A_3 ⊗ S_{0,1;4} ⊗ A_2)"
     for k, index in itertools.product(range(3), range(50)):
         re, im = (layout.fields[2 * k + at].place((index,)) for at in (0, 1))
         assert re == 192 * (index // 4) + 64 * k + 16 * (index % 4)

@@ -57,8 +57,11 @@ def test_what_can_be_written_into_source_names_the_command() -> None:
     (hotspot,) = told(Verdict("change", "c1", 3.61, "measured-gain", ""), WRITABLE).hotspots
     offered = apply_command(hotspot, "my run.layout")
     assert offered == ApplyCommand("layout-advise apply 'my run.layout' -o 'my run.patch' --build make", "it")
+    page = html.render(told(hotspot.verdict, WRITABLE), "/home/me/app.layout")
+    whole = "<code>layout-advise apply /home/me/app.layout -o /home/me/app.patch --build make</code></p>"
+    assert f"To write it into the source, build it and time it: {whole}" in page
     page = html.render(told(hotspot.verdict, WRITABLE))
-    assert "To write it into the source, build it and time it: <code>layout-advise apply RUN -o RUN.patch" in page
+    assert "layout-advise apply RUN -o RUN.patch --build make</code> (RUN: the directory of a run with its paths" in page
     assert apply_command(msgspec.structs.replace(hotspot, file="main.cpp")) is not None
     assert apply_command(msgspec.structs.replace(hotspot, file="main.f90")) is None
     keep = report(Verdict("keep", None, None, "no-gain", "Keep it."))
@@ -174,6 +177,10 @@ def test_of_tied_layouts_the_fastest_is_named() -> None:
     shown = told(verdict, candidate(1, GAIN), slow, fast)
     names = next(note for note in first_screen(shown, shown.hotspots[0]).notes if "tied" in note)
     assert names.startswith("c3 (padded")
+    harder = told(msgspec.structs.replace(verdict, faster=("c3",)), candidate(1, GAIN), slow, fast)
+    notes = first_screen(harder, harder.hotspots[0]).notes
+    assert "c3 (padded) is faster (3.7×), but harder to write." in notes
+    assert "c2 (SoA, compact) is statistically tied with it." in notes
 
 
 def test_an_interval_with_more_than_processes_in_it_says_so() -> None:

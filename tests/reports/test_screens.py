@@ -10,10 +10,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.model.structure import ThreadUse
 from layout_advise.reports.pages import html
 from tests.support.sample_report import candidate, report
 
@@ -31,8 +33,15 @@ CHANGE = "".join(f"{mark}    double field_{k}[1300000];\n" for k, mark in enumer
 
 
 def page(action: str = "change") -> str:
-    """The sample with a long change and another verdict."""
+    """The sample with a long change, another verdict, and accesses of two threads."""
     shown = report(VERDICTS[action])
+    (hotspot,) = shown.hotspots
+    fields = tuple(
+        msgspec.structs.replace(f, threads=(ThreadUse(0, f.reads, 0), ThreadUse(1, 10, f.writes)))
+        for f in hotspot.structures[0].fields
+    )
+    structure = msgspec.structs.replace(hotspot.structures[0], fields=fields)
+    shown = msgspec.structs.replace(shown, hotspots=(msgspec.structs.replace(hotspot, structures=(structure,)),))
     made = candidate(1, Interval(3.61, 3.5, 3.7, 9), change=CHANGE)
     assert shown.hotspots[0].candidates[1].id == made.id
     text = html.render(shown)
@@ -94,16 +103,16 @@ def test_tables_sort_and_filter(tmp_path: Path) -> None:
 @NEEDS_BROWSER
 @NEEDS_NPM
 @pytest.mark.slow
-@pytest.mark.parametrize("action", list(VERDICTS))
+@pytest.mark.parametrize(("action", "width"), [*((action, 1280) for action in VERDICTS), ("change", 400)])
 @pytest.mark.parametrize("scheme", [0, 1], ids=["dark", "light"])
-def test_axe_finds_no_serious_fault(action: str, scheme: int, tmp_path: Path) -> None:
+def test_axe_finds_no_serious_fault(action: str, width: int, scheme: int, tmp_path: Path) -> None:
     done = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "axe-core"], cwd=tmp_path, check=False)
     axe = tmp_path / "node_modules" / "axe-core" / "axe.min.js"
     if done.returncode or not axe.exists():
         pytest.skip("npm cannot fetch axe-core here")
     text = page(action).replace("<details", "<details open").replace("</head>", f"<script>{axe.read_text()}</script></head>")
     script = "async () => (await axe.run()).violations.map((v) => [v.impact, v.id, v.nodes[0].html])"
-    found = measured(text, script, tmp_path, 1280, 800, f"--blink-settings=preferredColorScheme={scheme}")
+    found = measured(text, script, tmp_path, width, 800, f"--blink-settings=preferredColorScheme={scheme}")
     assert [one for one in found if one[0] in ("serious", "critical", "moderate")] == []
 
 

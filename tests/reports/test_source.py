@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -10,6 +12,7 @@ from layout_advise.reports.model import contract
 from layout_advise.reports.model.redact import LEFT_OUT, without_source
 from layout_advise.reports.model.source import AnnotatedLine, LineUse, StrideKind
 from layout_advise.reports.pages import html, terminal
+from layout_advise.reports.pages.html import original
 from layout_advise.reports.words.source_words import hot_lines, line_place, line_use
 from layout_advise.reports.words.stream_words import stride_of
 from tests.support.sample_report import report
@@ -68,11 +71,29 @@ def test_hot_lines_are_ranked_and_linked() -> None:
     assert 'id="source0"' not in html.render(without_source(report()))
 
 
+def test_the_original_stands_beside_the_mock_ups() -> None:
+    (hotspot,) = report().hotspots
+    place, shown = original(hotspot, 10_000) or ("", "")
+    assert place == "main.c:64 to 65"
+    assert "&lt;b&gt;" in shown
+    assert "movsd" not in shown
+    assert original(hotspot, 10) is None
+    bare = msgspec.structs.replace(hotspot, source=tuple(line for line in hotspot.source if line.address))
+    assert original(bare, 10_000) == ("0x1139 to 0x1139", "movsd xmm0, [rdi]")
+    apart = tuple(msgspec.structs.replace(line, line=99) if line.line == 65 else line for line in hotspot.source)
+    text = (original(msgspec.structs.replace(hotspot, source=apart), 10_000) or ("", ""))[1]
+    assert [line.startswith("⋮") for line in re.sub("<[^>]+>", "", text).splitlines()] == [False, True, False]
+    page = html.render(report())
+    assert page.index("The original, main.c:64 to 65") < page.index("la_run")
+    assert "The original" not in html.render(without_source(report()))
+
+
 def test_nothing_of_the_user_is_left() -> None:
     hotspot = msgspec.structs.replace(report().hotspots[0], file="/home/me/secret-project/main.c")
     shown = msgspec.structs.replace(
         report(),
         command=("/home/me/secret-project/app", "--key=SECRET", "~/secret-project/in.txt"),
+        started_in="/home/me/secret-project",
         binary=contract.Binary("/home/me/secret-project/app", None, "GNU C17 -I/home/me/secret-project/include"),
         hotspots=(hotspot,),
     )

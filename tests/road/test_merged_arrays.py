@@ -82,6 +82,7 @@ def test_arrays_with_one_index_are_measured_as_records(source: str, names: set[s
         assert candidate.verification is not None
         assert len(candidate.structures) == 2
         assert candidate.declaration.count("struct ") == 1
+        assert all(candidate.steps[name][0].rule == "merge" for name in candidate.structures)
         assert "<svg" in candidate.drawing
         assert candidate.conversion is not None
         assert set(candidate.conversion.copied_in) <= names

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.describe.own_uses import by_thread, own_uses
 from layout_advise.errors import SnapshotError
 from layout_advise.observe.observe import observed
 from layout_advise.rundir import find_trace
@@ -49,6 +50,14 @@ def test_two_threads_trace_lift_and_compare(tmp_path: Path) -> None:
     seen, found = trace_and_compare(build_bodies(tmp_path), 2, tmp_path)
     assert seen.team is not None
     assert len(seen.team.threads) == 2
+    (bodies,) = seen.structures
+    shared = by_thread(bodies, seen)
+    assert own_uses(bodies, seen) == bodies.fields
+    assert sorted(shared) == [0, 1]
+    for n, field in enumerate(bodies.fields):
+        reads, writes = ([getattr(shared[t][n], kind) for t in shared] for kind in ("reads", "writes"))
+        assert (sum(reads), sum(writes)) == (field.reads, field.writes)
+        assert reads[0] == reads[1]  # each has half of the bodies
     assert seen.trace.accesses == seen.team.accesses
     assert found.pop("c1-wrong").reason is not None
     assert len(found) >= 4

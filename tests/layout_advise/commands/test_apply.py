@@ -13,6 +13,7 @@ from layout_advise.cli import main
 from layout_advise.compare.applied import applied_in
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Interval, PartReport
+from layout_advise.reports.model.redact import LEFT_OUT
 from layout_advise.tracer.program.binary import ElfBinary
 from tests.support.sample_report import candidate, report
 
@@ -93,6 +94,24 @@ def test_a_patch_that_git_applies(project: Path, capfd: pytest.CaptureFixture[st
     git(project, "apply", "../app.patch")
     assert "(*particle_x(p, i)) += (*particle_v(p, i));" in (project / "app.c").read_text()
     assert git(project, "status", "--porcelain") == " M app.c\n"
+
+
+def test_the_command_works_from_any_folder(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The program's path is relative to where it was traced, and so is what builds it."""
+    (project / "Makefile").write_text(f"app: app.c\n\t{BUILD}\n")
+    made = msgspec.structs.replace(the_report(Path("./app")), started_in=str(project))
+    (project.parent / "report.json").write_bytes(contract.encode(made))
+    monkeypatch.chdir(project.parent)
+    patch = project.parent / "app.patch"
+    run = str(project.parent / "report.json")
+    assert main(["apply", run, "--build", "make", "-o", str(patch), "--rounds", "0"]) == 0
+    assert "(*particle_x(p, i)) += (*particle_v(p, i));" in patch.read_text()
+    left_out = msgspec.structs.replace(made, command=("./app", LEFT_OUT))
+    (project.parent / "report.json").write_bytes(contract.encode(left_out))
+    assert main(["apply", run, "--build", "make", "-o", str(patch)]) == 1
+    assert "its arguments were left out of the report; trace it again without --no-source" in capfd.readouterr().err
 
 
 def test_the_run_knows_what_was_written_from_it(project: Path) -> None:

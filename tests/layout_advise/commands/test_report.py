@@ -34,6 +34,23 @@ def test_report_prints_again_and_writes_the_page(tmp_path: Path, capsys: pytest.
     assert contract.decode(data.read_bytes()) == report()
 
 
+@pytest.mark.parametrize("form", [["--format", "html", "-o"], ["--html"]])
+def test_the_page_s_command_can_be_pasted_unless_paths_are_left_out(form: list[str], tmp_path: Path) -> None:
+    (hotspot,) = report().hotspots
+    writable = tuple(msgspec.structs.replace(c, arrays=(("x",),)) for c in hotspot.candidates)
+    made = msgspec.structs.replace(report(), hotspots=(msgspec.structs.replace(hotspot, candidates=writable),))
+    run, page = saved(tmp_path / "r", made), tmp_path / "out.html"
+    assert main(["report", str(run), *form, str(page)]) == 0
+    assert f"layout-advise apply {run.absolute()} -o {run.absolute()}.patch --build make</code></p>" in page.read_text()
+    assert main(["report", str(run), "--no-source", *form, str(page)]) == 0
+    assert "layout-advise apply RUN -o RUN.patch --build make</code> (RUN: " in page.read_text()
+    assert str(tmp_path) not in page.read_text()
+    text = tmp_path / "out.txt"
+    assert main(["report", str(run), "--no-source", "-o", str(text)]) == 0
+    assert "layout-advise apply RUN " in text.read_text()
+    assert str(tmp_path) not in text.read_text()
+
+
 def test_report_json_is_all_there_is_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(saved(tmp_path / "r") / "report.json"), "--json", "-"]) == 0
     assert contract.decode(capsys.readouterr().out.encode()) == report()

@@ -281,6 +281,8 @@ def test_blocks_are_advised_where_they_save_clearly_more_of_the_time() -> None:
     assert more is blocks
     assert with_more(verdict, split, more).text.endswith(" c1 (AoSoA×8) saves 3 % more of the time: 5.1 times.")
     assert with_more(msgspec.structs.replace(verdict, peers=("c1",)), split, more).text == verdict.text
+    faster = msgspec.structs.replace(verdict, peers=("c1",), faster=("c1",))
+    assert with_more(faster, split, more).text.endswith(" saves 3 % more of the time: 5.1 times.")
     unsure = replace(split, speedup=Ratio(4.4, 2.0, 4.5, 9))
     assert decide([blocks, unsure], context()).candidate == "c1"
     far = Measured(variant("c1"), "verified", ratio(20, 21), ratio(20, 21), blocked=True)

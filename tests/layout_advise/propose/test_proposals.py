@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.layoutalgebra.merge.merged_candidates import MERGE, SharedIndex
+from layout_advise.layoutalgebra.merge.merged_candidates import SharedIndex
+from layout_advise.layoutalgebra.merge.records import MERGE
 from layout_advise.observe.observe import Observation
 from layout_advise.propose.proposals import propose
 from layout_advise.propose.titles import title, words

@@ -88,6 +88,7 @@ def test_a_plan_by_which_the_program_does_not_gain_is_to_keep_the_layout() -> No
     assert (one.action, one.candidate) == ("keep", None)
     assert one.program.median == pytest.approx(1.0)
     assert plan_words.headline(one).startswith("Whole program: keep ")
+    assert not any("By region" in fact for fact in plan_words.facts(one))  # it changes none
     assert "c1" in plan_words.headline(one)
 
 

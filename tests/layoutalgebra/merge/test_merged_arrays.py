@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from layout_advise.layoutalgebra.bridges.declarations import declare
 from layout_advise.layoutalgebra.derive.structure import (
     Candidate,
+    DerivationStep,
     Dim,
     Field,
     Relayout,
@@ -24,14 +25,13 @@ from layout_advise.layoutalgebra.explore.families import MOST_GROWN
 from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, whole
 from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.layoutalgebra.merge.merged_candidates import (
-    MERGE,
     MOST_MERGED,
     SharedIndex,
     groupings,
     merged_candidates,
     with_merged,
 )
-from layout_advise.layoutalgebra.merge.records import merge, thought_of
+from layout_advise.layoutalgebra.merge.records import MERGE, merge, thought_of
 from tests.support.algebra_structures import is_injective, of_sizes
 
 
@@ -116,6 +116,28 @@ def test_the_rules_make_the_arrays_of_the_records(sizes: list[int], count: int, 
         size = one.fields[mapped.field].bytes
         assert mapped.offset == 0
         assert [a.stride for a in mapped.axes] == ([size * inner, size] if inner > 1 else [size])
+
+
+def test_the_way_is_told_step_by_step() -> None:
+    (_, records, *_) = merged([array(0, 100), array(1, 100)])
+    assert [layout.steps for layout in records.relayouts] == [
+        (DerivationStep(MERGE, "A_2 ⊗ A_100"), DerivationStep("4", "A_100 ⊗ A_2", True))
+    ] * 2
+    (blocks, *_) = merged([array(0, 100), array(1, 100)])
+    told = [(step.rule, step.term) for step in blocks.relayouts[0].steps]
+    assert told[-2:] == [("5", "A_25 ⊗ A_4 ⊗ A_2"), ("4", "A_25 ⊗ A_2 ⊗ A_4")]
+
+
+@given(st.lists(st.sampled_from((1, 2, 4, 8)), min_size=2, max_size=5), st.integers(2, 30), st.integers(1, 3))
+def test_each_way_has_the_rules_of_the_derivation_and_ends_at_the_layout(sizes: list[int], count: int, inner: int) -> None:
+    for candidate in merged([array(k, count, size, inner) for k, size in enumerate(sizes)]):
+        for layout in candidate.relayouts:
+            assert layout.steps[0].rule == MERGE
+            assert {step.rule for step in layout.steps} <= set(candidate.derivation)
+            undone = [step.undone for step in layout.steps[1:]]
+            assert undone == sorted(undone, reverse=True)  # back first, then on
+            if len(set(sizes)) == 1 and candidate.block is None:
+                assert layout.steps[-1].term == layout.term
 
 
 def test_plain_arrays_get_candidates_where_they_share_an_index() -> None:

@@ -81,8 +81,9 @@ BASE = (
     "layout-advise trace -o after.layout --baseline before.layout -- ./changed its args",
 )
 """What makes the runs that other commands read."""
-ANSWERS = {"compare": {0, 3}, "guard": {0, 3}, "report": {0, 3}, "apply": {0, 1}, "emit": {0, 1}}
-"""Exit codes besides 0 that hang on what was measured: 3 is an answer, 1 a layout that cannot be written."""
+ANSWERS = {"compare": {0, 3}, "guard": {0, 3}, "report": {0, 3}, "apply": {0, 1}, "emit": {0, 1}, "views --from": {0, 1}}
+"""Exit codes besides 0 that hang on what was measured: 3 is an answer, 1 a layout that cannot be written, or that no loop is
+to be annotated for."""
 
 
 def documented() -> list[str]:
@@ -118,11 +119,17 @@ def prepared(folder: Path, kind: str) -> None:
     for name, text in (("input.dat", "1 2 3\n"), ("stdin.txt", "4\n"), ("list.toml", LIST)):
         (folder / name).write_text(text)
     subprocess.run(["make", "-s", "app", "changed"], cwd=folder, check=True)
-    (folder / "examples").symlink_to(ROOT / "examples")
+    if kind == "papers":
+        built = [name for command in of_group(kind) for name in re.findall(r"examples/(\S+)", command)]
+        shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("bin"))
+        subprocess.run(["make", "-s", "-C", "examples", *built], cwd=folder, check=True)
+    else:
+        (folder / "examples").symlink_to(ROOT / "examples")
     for name in ("a", "b"):
         (folder / f"{name}.layout").symlink_to({"a": "before", "b": "after"}[name] + ".layout")
     if kind == "views":
-        (folder / "particles.cpp").write_text(VIEWS.replace("ANNOTATION", "[[clang::soa_conversion]]"))
+        for name in ("particles.cpp", "particles_annotated.cpp"):
+            (folder / name).write_text(VIEWS.replace("ANNOTATION", "[[clang::soa_conversion]]"))
         (folder / "include").mkdir()
         subprocess.run(["g++", "-std=c++17", "-O2", "-g", "-w", "-o", "app", "particles.cpp"], cwd=folder, check=True)
     if kind == "opencl":
@@ -191,12 +198,14 @@ def test_it_does_what_it_says(kind: str, tmp_path: Path) -> None:
     failed = []
     for command in of_group(kind):
         output = re.search(r"-o (\S+)", command)
-        if " trace " in command:  # neither a complete run nor a guard is written over
-            shutil.rmtree(tmp_path / (output[1] if output else "app.layout"), ignore_errors=True)
+        if " trace " in command or " demo" in command:  # neither a complete run nor a guard is written over
+            default = "app.layout" if " trace " in command else "demo.layout"
+            shutil.rmtree(tmp_path / (output[1] if output else default), ignore_errors=True)
         if " guard " in command and "--check" not in command and output:
             (tmp_path / output[1]).unlink(missing_ok=True)
         code, said = typed(command, tmp_path)
-        wrong = code not in ANSWERS.get(command.split()[1], {0}) or "Traceback" in said
+        name = " ".join(command.split()[1 : 3 if " --from " in command else 2])
+        wrong = code not in ANSWERS.get(name, {0}) or "Traceback" in said
         if wrong or (code == 1 and said.splitlines()[-1][:15] != "layout-advise: "):
             failed.append((command, code, said[-1500:]))
         subprocess.run(["git", "checkout", "-q", "."], cwd=tmp_path, check=True)

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,11 +41,15 @@ def typed(home: Path, line: str, path: str = "/usr/bin:/bin") -> subprocess.Comp
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The user's folder, with a clone in it that holds the files that git knows, and the wheel."""
-    folder = tmp_path_factory.mktemp("newcomer")
-    for parent in (folder, *folder.parents[:3]):
-        parent.chmod(parent.stat().st_mode | 0o011)
+def home() -> Iterator[Path]:
+    """The user's folder, with a clone in it that holds the files that git knows, and the wheel. It is not in pytest's own
+    folder, which each run of pytest closes to others."""
+    with tempfile.TemporaryDirectory(prefix="newcomer-") as folder:
+        yield _furnished(Path(folder))
+
+
+def _furnished(folder: Path) -> Path:
+    folder.chmod(0o755)
     clone = folder / "clone"
     clone.mkdir()
     listed = ["git", "ls-files", "-co", "--exclude-standard"]

@@ -37,7 +37,7 @@ PICTURES = {
 def recorded_page() -> str:
     """The page of the recorded run."""
     with zipfile.ZipFile(RECORDED) as packed:
-        return html.render(decode(packed.read("report.json")))
+        return html.render(decode(packed.read("report.json")), "demo.layout")
 
 
 def picture(text: str, file: Path, size: tuple[int, int], options: tuple[str, ...], folder: Path) -> None:
