@@ -121,10 +121,8 @@ def _carried_out(argv: Sequence[str] | None) -> int:
         print(f"layout-advise: {error.line()}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as stop:
-        # until the process is gone: the interpreter takes a while to end, and a second press must not change the exit code
         previous = dict.fromkeys(previous, signal.SIG_IGN)
-        print("layout-advise: interrupted: everything it started is stopped; run it again to start over", file=sys.stderr)
-        return 128 + (stop.args[0] if stop.args else signal.SIGINT)
+        return _interrupted(stop)
     except BrokenPipeError:
         _drop_output()
         return 141
@@ -136,10 +134,29 @@ def _carried_out(argv: Sequence[str] | None) -> int:
         if full:
             _drop_output()
         return 1
+    except Exception as error:
+        cause = _cause(error)
+        if cause is None:
+            raise
+        previous = dict.fromkeys(previous, signal.SIG_IGN)
+        return _interrupted(cause)
     finally:
         Interrupted.number = None
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _interrupted(stop: KeyboardInterrupt) -> int:
+    """Tells of it; the exit code. Signals are ignored from now on, until the process is gone: the interpreter takes a while
+    to end, and a second press must not change the exit code."""
+    print("layout-advise: interrupted: everything it started is stopped; run it again to start over", file=sys.stderr)
+    return 128 + (stop.args[0] if stop.args else signal.SIGINT)
+
+
+def _cause(error: BaseException) -> KeyboardInterrupt | None:
+    """The interruption that an error was made of: Python before 3.12 wraps whatever comes while a class gets its members."""
+    found = error.__cause__
+    return found if found is None or isinstance(found, KeyboardInterrupt) else _cause(found)
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -61,6 +61,8 @@ def measure(
             alive = [v for v in alive if broken.name not in (v.name, v.name.own)]
             continue
         done = own_time()
+        if len(timings.steady) == 1 and plan.seconds:
+            plan = in_time(plan, plan.seconds / max(plan.restores * (done - begun), 1e-9))
         progress(len(timings.steady), plan.restores)
         begun += own_time() - done  # a benchmark runs other programs here
         if drop and len(timings.steady) >= TIMING.drop_after:
@@ -76,6 +78,16 @@ def is_over(plan: TimingPlan, processes: int, spent: float) -> bool:
     """Returns whether the time of the plan is over after ``spent`` seconds: twice that where there are few processes."""
     assert plan.seconds is not None
     return spent > plan.seconds and (processes >= plan.fewest or (spent > 2 * plan.seconds and processes >= TIMING.fewest))
+
+
+def in_time(plan: TimingPlan, part: float) -> TimingPlan:
+    """The plan with fewer rounds, and then shorter blocks, where only a ``part`` of it fits into its time as it stands: as
+    processes differ by more than the calls in one do, all of them with fewer calls tell more than some with all."""
+    if part >= 1.0:
+        return plan
+    rounds = max(1, round(part * plan.rounds))
+    calls = int(min(1.0, part * plan.rounds / rounds) * plan.calls)
+    return replace(plan, rounds=rounds, calls=max(calls, min(plan.calls, plan.warm + TIMING.fewest_told)))
 
 
 def _without_losers(timings: Timings, alive: Sequence[Timed], plan: TimingPlan) -> tuple[Timings, list[Timed]]:

@@ -20,6 +20,9 @@ from layout_advise.tracer.trace.trace import Allocation, Life, Trace
 LARGE = 64 << 10
 """Blocks of this many bytes or more have a stack each, of smaller ones the first of each site (``LA_LARGE`` in agent.h)."""
 
+USER_END = 1 << 47
+"""Where a process's memory ends (Documentation/arch/x86/x86_64/mm.rst). One whose first thread is gone tells no mappings."""
+
 
 class ProgramMemory:
     """The objects of a stopped program, found by address."""
@@ -152,7 +155,7 @@ class ProgramMemory:
     def _gap(self, address: int) -> MemoryObject:
         """What lies between two mappings: nothing when the call begins; the kernel gives it to the call."""
         start = max((m.end for m in self._trace.mappings if m.end <= address), default=0)
-        end = min((m.start for m in self._trace.mappings if m.start > address), default=1 << 64)
+        end = min((m.start for m in self._trace.mappings if m.start > address), default=max(USER_END, address + 1))
         return MemoryObject("mapped", "memory that the call gets", start, end - start, None, start, life="born")
 
     def described(self, objects: list[MemoryObject]) -> tuple[MemoryObject, ...]:

@@ -51,6 +51,31 @@ def test_a_signal_whose_exception_is_lost_ends_the_next_step(
     signal.signal(signal.SIGINT, before)
 
 
+def test_a_signal_that_came_while_a_class_was_made_is_told_as_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python before 3.12 makes a RuntimeError of whatever comes out of ``__set_name__``: a traceback, and exit code 1."""
+
+    def run(_: object) -> int:
+        try:
+            raise KeyboardInterrupt(signal.SIGTERM)
+        except KeyboardInterrupt as stop:
+            raise RuntimeError("Error calling __set_name__ on 'Field' instance 'places' in 'Built'") from stop
+
+    monkeypatch.setattr(doctor, "run", run)
+    assert main(["doctor"]) == 128 + signal.SIGTERM
+    assert "interrupted: everything it started is stopped" in capsys.readouterr().err
+
+
+def test_other_errors_are_not_taken_for_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: object) -> int:
+        raise RuntimeError("a fault") from ValueError("of ours")
+
+    monkeypatch.setattr(doctor, "run", run)
+    with pytest.raises(RuntimeError, match="a fault"):
+        main(["doctor"])
+
+
 NAMES = [module.__name__.rsplit(".", 1)[1] for module in COMMANDS]
 
 

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from layout_advise.decide.decision import measured
 from layout_advise.errors import SnapshotError
 from layout_advise.measure.setup import Contest, Entrant
-from layout_advise.mockup.timing.measure import clear_losers, measure
+from layout_advise.mockup.timing.measure import clear_losers, in_time, measure
 from layout_advise.mockup.timing.plan import Memory, Timed, TimingPlan
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import noise_floor, summarise
@@ -290,6 +292,36 @@ def test_after_its_time_no_further_process_is_begun_but_there_are_some(monkeypat
     longer = measure(Slow(), timed("identity"), Memory(), replace(plan, seconds=plan.fewest + 1.5), watch)
     assert len(longer.steady) == plan.fewest + 2
     assert len(measure(Slow(), timed("identity"), Memory(), replace(plan, seconds=None), watch).steady) == 9
+
+
+def test_what_does_not_fit_into_its_time_is_called_less_in_as_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call takes a second, whatever it is of."""
+    now = [0.0]
+
+    class Program(FakeProgram):
+        def block(self, variant: int, calls: int, *rest: Any, **named: Any) -> Any:
+            now[0] += calls
+            return super().block(variant, calls, *rest, **named)
+
+    class Slow(FakeMachine):
+        def restore(self) -> Any:
+            return Program(self)
+
+    monkeypatch.setattr("layout_advise.mockup.timing.measure.own_time", lambda: now[0])
+    plan = TimingPlan(restores=9, rounds=6, calls=20, cold_calls=0, seconds=1200.0)
+    timings = measure(Slow(), timed("identity"), Memory(), plan)
+    assert len(timings.steady) > plan.fewest
+    first, *others = (len(process[IDENTITY]) for process in timings.steady)
+    assert all(0 < one < first / 2 for one in others)
+
+
+@given(st.integers(1, 10), st.integers(4, 40), st.floats(0.001, 2.0))
+def test_a_plan_in_time_is_no_more_than_it_was(rounds: int, calls: int, part: float) -> None:
+    plan = TimingPlan(rounds=rounds, calls=calls)
+    found = in_time(plan, part)
+    assert plan.warm < found.calls <= calls
+    assert 1 <= found.rounds <= rounds
+    assert found.rounds * found.calls <= max(part * rounds * calls * 1.5, plan.warm + TIMING.fewest_told, calls * part)
 
 
 def test_where_calls_use_other_data_in_turn_the_lesser_of_both_gains_is_told() -> None:
