@@ -14,14 +14,14 @@ from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.case import Case, outside_arguments
 from layout_advise.observe.gather import gather_again
 from layout_advise.observe.observe import Observation
-from layout_advise.observe.other_kinds import Other, Others, blocks_of, concerns, with_structures
+from layout_advise.observe.other_kinds import Other, Others, blocks_of, concerns, instances, moved, with_structures
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.source import Source, source_of
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.snapshot.recorded_calls import RSP
 from layout_advise.verify.compare import Findings, compared, differing, rejected
 from layout_advise.verify.stage import Verified, verify_first
-from layout_advise.verify.verify import NOTHING_CHANGED
+from layout_advise.verify.verify import NOTHING_CHANGED, Finding
 from layout_advise.workspace import Workspace
 
 
@@ -35,10 +35,23 @@ class AtKind:
     unaffected: frozenset[Variant] = field(default_factory=frozenset)
 
 
-def at_another_call(now: Observation, seen: Observation, lifted: Lifted, program: StoppedProgram) -> Observation:
-    """Another call with the structures of ``seen``, and those of its arrays of pointers that this call finds as they are."""
+def at_another_call(
+    now: Observation, seen: Observation, lifted: Lifted, program: StoppedProgram, recipes: Sequence[Recipe]
+) -> tuple[Observation, tuple[Recipe, ...], dict[Variant, str]]:
+    """Another call with the structures of ``seen``, those that it has elsewhere as they are there, and those of its arrays
+    of pointers that it finds as they are; the recipes as they are for it, and why there are none of others."""
+    found = instances(seen.structures, now.structures)
     tables, why = gather_again(now, seen.tables, lifted, program.read)
-    return replace(with_structures(now, seen), tables=tables, refused=(why,) if why else ())
+    there = replace(with_structures(now, seen, found), tables=tables, refused=(why,) if why else ())
+    fit: list[Recipe] = []
+    unfit: dict[Variant, str] = {}
+    for recipe in recipes:
+        candidate, through = (moved(one, found) if one is not None else None for one in (recipe.candidate, recipe.through))
+        if isinstance(candidate, str) or isinstance(through, str):
+            unfit[recipe.variant] = candidate if isinstance(candidate, str) else str(through)
+        else:
+            fit.append(replace(recipe, candidate=candidate, through=through))
+    return there, tuple(fit), unfit
 
 
 def verify_at(
@@ -78,18 +91,21 @@ def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Veri
             ways |= taken_after_all(lifted, seen.trace, now.trace)
             if ways:
                 continue
-            if not blocks_of(r.structure for g in good if g.candidate for r in g.candidate.relayouts) <= blocks_of(
-                now.structures
-            ):
+            at_call, here, unfit = at_another_call(now, seen, lifted, program, good)
+            if unfit or not _laid_out(here) <= blocks_of(now.structures):
                 return replace(verified, same_addresses=False)
-            at_call = at_another_call(now, seen, lifted, program)
             source = source_of(at_call, lifted, case.profiled.module, case.profiled.function)
-            _, found, tells = verify_at(case.space, program, at_call, source, good, verified.found, call)
+            _, found, tells = verify_at(case.space, program, at_call, source, here, verified.found, call)
         verified = replace(verified, found=found)
         if not tells:
             return verified
         verified = replace(verified, calls=verified.calls + 1)
     return replace(verified, took=ways)
+
+
+def _laid_out(recipes: Sequence[Recipe]) -> set[tuple[int, int]]:
+    """The memory that the candidates of some recipes lay out anew."""
+    return blocks_of(r.structure for g in recipes if g.candidate for r in g.candidate.relayouts)
 
 
 def verify_all(
@@ -109,19 +125,21 @@ def verify_all(
 
 def verify_kind(other: Other, seen: Observation, lifted: Lifted, verified: Verified) -> tuple[AtKind, Verified]:
     """Makes the mock-ups for the calls of another kind and compares them there; what differs is rejected in all."""
-    case, now = other.case, other.seen
-    good = verified.good
+    case, now, call = other.case, other.seen, other.case.chosen.call
+    at_call, good, unfit = at_another_call(now, seen, lifted, other.program, verified.good)
+    verified = replace(
+        verified, found={**verified.found, **{v: Finding(f"at call {call}: {why}") for v, why in unfit.items()}}
+    )
     concerned = tuple(r for r in good if r.candidate is None or concerns(r.candidate, now))
     unaffected = frozenset(r.variant for r in good if r not in concerned)
-    at_call = at_another_call(now, seen, lifted, other.program)
     source = source_of(at_call, lifted, case.profiled.module, case.profiled.function)
     if all(r.candidate is None for r in concerned):
         alone = Verified(Built(source, concerned, {}), verified.found, CHOOSE.verified_calls)
         return AtKind(replace(other, seen=at_call), alone, unaffected), verified
     case.space.progress.step(f"compiling mock-ups for {case.kinds[0].text}")
-    call = case.chosen.call
     built, found, _ = verify_at(case.space, other.program, at_call, source, concerned, verified.found, call)
-    here = verify_further(case, seen, lifted, Verified(replace(built, wanted=concerned), found))
+    there = replace(seen, derived=at_call.derived)
+    here = verify_further(case, there, lifted, Verified(replace(built, wanted=concerned), found))
     both = replace(
         verified,
         found=here.found,

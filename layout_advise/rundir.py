@@ -28,6 +28,7 @@ STAGES = "stages.json"
 REGIONS = "regions"
 TRACE = "trace.lat"
 LONGEST_NAME = 80
+LONGEST = 1e9  # seconds; stages that say more are damaged
 _FILES = (TRACE, "candidates.json", "timings.json", "report.json", "report.html", "program.log", STAGES)
 _FOLDERS = ("mockups", REGIONS)
 
@@ -169,9 +170,10 @@ def run_of(trace: Path) -> Path:
 def read_stages(folder: Path) -> list[tuple[str, float, float]]:
     """Name, start and length (seconds) of the stages of the run in ``folder``; none where it does not say."""
     try:
-        return msgspec.json.decode((folder / STAGES).read_bytes(), type=list[tuple[str, float, float]])
+        found = msgspec.json.decode((folder / STAGES).read_bytes(), type=list[tuple[str, float, float]])
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
+    return found if all(abs(value) < LONGEST for _, *times in found for value in times) else []
 
 
 def _inspect(path: Path, force: bool) -> None:
@@ -204,7 +206,7 @@ def _inspect(path: Path, force: bool) -> None:
 
 
 def _is_complete(path: Path) -> bool:
-    with contextlib.suppress(OSError, msgspec.DecodeError):
+    with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return msgspec.json.decode((path / MARKER).read_bytes(), type=Marker).complete
     return False
 

@@ -33,8 +33,8 @@ def cache() -> Path:
 def farm(only: Sequence[str], rest: Sequence[str]) -> int:
     """Runs the farm on some programs; returns its exit code. Its list's ``python3`` is the one that runs this."""
     words = ["farm", str(HERE / "field.toml"), "-o", str(RESULTS), "--work", str(cache()), "--only", ",".join(only)]
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-    command = [sys.executable, "-m", "layout_advise", *words, *rest]
+    path = os.pathsep.join((str(Path(sys.executable).absolute().parent), os.environ.get("PATH", os.defpath)))
+    command = [str(Path(sys.executable).absolute()), "-m", "layout_advise", *words, *rest]
     return subprocess.run(command, env=os.environ | {"PATH": path}, check=False).returncode
 
 

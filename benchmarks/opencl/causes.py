@@ -28,9 +28,9 @@ from layout_advise.opencl.host.spec import read_spec
 from layout_advise.opencl.host.variants import original, variant
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, name_of
 from layout_advise.opencl.measure.processes import over_processes, times_of
+from layout_advise.opencl.records import records_of
 from layout_advise.opencl.rewrite.layouts import layout
 from layout_advise.opencl.source.read import read_program
-from layout_advise.opencl.study import records_of
 
 SMALL = {
     "nbody": {"4096": "1024"},

@@ -20,11 +20,12 @@ from typing import Any
 
 from examples import EXAMPLES, RESULTS, command_line, spread
 from layout_advise.mockup.timing.statistics import undisturbed_ratio
-from layout_advise.opencl.host.platforms import devices, is_processor
+from layout_advise.opencl.host.platforms import devices
 from layout_advise.opencl.host.spec import read_spec
 from layout_advise.opencl.host.variants import KernelVariant, original, variant, written
+from layout_advise.opencl.measure.clock import Clock, clock_of
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, name_of
-from layout_advise.opencl.measure.processes import Clock, over_processes, times_of
+from layout_advise.opencl.measure.processes import over_processes, times_of
 from layout_advise.opencl.rewrite.layouts import BufferLayout, layout
 from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.opencl.source.read import read_program
@@ -108,7 +109,7 @@ def main() -> int:
     RESULTS.mkdir(parents=True, exist_ok=True)
     for name in () if given.table else given.names or hand_layouts():
         device = devices(given.device)[0]
-        clock: Clock = given.clock or ("cpu" if is_processor(device) else "device")
+        clock: Clock = given.clock or clock_of(device)
         row = compared(name, name_of(device), given.processes, clock)
         (RESULTS / f"hand-{name}.json").write_text(json.dumps(row, indent=1, ensure_ascii=False) + "\n")
         print(name, row["predicted"], row["by_hand"], row["predicted_over_hand"], file=sys.stderr, flush=True)

@@ -16,15 +16,16 @@ from pathlib import Path
 from examples import EXAMPLES, RESULTS, command_line, spread
 from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key, same_tile, with_tiles
-from layout_advise.opencl.host.platforms import devices, is_processor
+from layout_advise.opencl.host.platforms import devices
 from layout_advise.opencl.host.spec import read_spec
 from layout_advise.opencl.host.variants import KernelVariant, original, variant
+from layout_advise.opencl.measure.clock import Clock, clock_of
 from layout_advise.opencl.measure.jobs import KernelJob, name_of
-from layout_advise.opencl.measure.processes import Clock, over_processes, times_of
+from layout_advise.opencl.measure.processes import over_processes, times_of
 from layout_advise.opencl.policy import OPENCL
+from layout_advise.opencl.records import records_of
 from layout_advise.opencl.rewrite.layouts import layout
 from layout_advise.opencl.source.read import read_program
-from layout_advise.opencl.study import records_of
 from layout_advise.opencl.tiles.choose import by_tree
 from layout_advise.opencl.tiles.samples import TILES
 from layout_advise.opencl.tiles.stored import Calibration, stored
@@ -99,7 +100,7 @@ def main() -> int:
     parser.add_argument("examples", nargs="*", metavar="EXAMPLE")
     given = parser.parse_args()
     device = devices(given.device)[0]
-    clock: Clock = "cpu" if is_processor(device) else "device"
+    clock = clock_of(device)
     rows = []
     for name in given.examples or sorted(file.stem for file in EXAMPLES.glob("*.cl")):
         rows.append(compared(name, device, given.processes, clock))

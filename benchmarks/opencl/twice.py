@@ -13,9 +13,10 @@ from hand import hand_layouts, versions
 
 from examples import command_line
 from layout_advise.mockup.timing.statistics import undisturbed_ratio
-from layout_advise.opencl.host.platforms import devices, is_processor
+from layout_advise.opencl.host.platforms import devices
+from layout_advise.opencl.measure.clock import clock_of
 from layout_advise.opencl.measure.jobs import KernelJob, name_of
-from layout_advise.opencl.measure.processes import Clock, over_processes, times_of
+from layout_advise.opencl.measure.processes import over_processes, times_of
 
 SECONDS = 0.5
 PAIRS = (("tool over hand", 1, 2), ("tool over itself", 1, 3), ("hand over itself", 2, 4))
@@ -27,7 +28,7 @@ def main() -> int:
     parser.add_argument("name", choices=sorted(hand_layouts()))
     given = parser.parse_args()
     device = devices(given.device)[0]
-    clock: Clock = "cpu" if is_processor(device) else "device"
+    clock = clock_of(device)
     first, tool, hand = versions(given.name)
     rows = over_processes(KernelJob(name_of(device), (first, tool, hand, tool, hand), SECONDS), given.processes)
     times = [times_of(rows, number, clock) for number in range(5)]

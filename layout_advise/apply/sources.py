@@ -39,7 +39,7 @@ def from_compile_commands(file: Path) -> tuple[SourceFile, ...]:
     try:
         rows = json.loads(file.read_text())
         found = [
-            _of_command(row.get("arguments") or shlex.split(row["command"]), Path(row["directory"]), row["file"])
+            _of_command(row.get("arguments") or shlex.split(str.strip(row["command"])), Path(row["directory"]), row["file"])
             for row in rows
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

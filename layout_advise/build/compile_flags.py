@@ -21,6 +21,10 @@ def flags_of(recipe: Recipe, compiler: Compiled, made: Emitted) -> tuple[str, ..
         # where the source would have too many, the limit stays; not where they are promised not to overlap: gcc forgets the
         # promise where it loads under a mask
         flags += of.more_checks
+    if recipe.variant.promise == "simd" and not any(
+        "vect" in flag for flag in compiler.flags
+    ):  # else as the program wants it
+        flags += of.promised
     if (made.packs and elements_whole(recipe.candidate)) or (made.unpacked and not brings_together(recipe.candidate)):
         flags += of.only_these
     return flags + of.kept if recipe.kept else flags

@@ -29,7 +29,7 @@ from layout_advise.reports.model.hotspot import LoopAdvice, Verdict
 HOW = {
     SCALAR: "compile it without vector instructions (-fno-tree-vectorize)",
     IDENTITY_BLOCKS: "cut its loop into blocks",
-    IDENTITY_SIMD: "write its independent loops for SIMD (`#pragma omp simd`)",
+    IDENTITY_SIMD: "write its independent loops for SIMD (`#pragma omp simd`; gcc: -fopenmp-simd)",
     IDENTITY_RESTRICT: "declare its pointers `restrict`",
 }
 

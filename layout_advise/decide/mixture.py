@@ -38,7 +38,8 @@ def together(parts: Sequence[tuple[float, Ratio | None]]) -> Ratio | None:
         return 1.0 / (rest + sum(share / value for (share, _), value in zip(known, values, strict=True)))
 
     median, lo, hi = (over([getattr(r, end) for _, r in known]) for end in ("median", "lo", "hi"))
-    return Ratio(median, lo, hi, min(r.restores for _, r in known))
+    counted = [r.restores for _, r in known if r.restores]  # nothing was timed where the layout does not matter
+    return Ratio(median, lo, hi, min(counted, default=0))
 
 
 def mixed(shares: Sequence[float], kinds: Sequence[Measured]) -> Measured:

@@ -23,6 +23,7 @@ from layout_advise.measure.first_times import FirstTimes
 from layout_advise.measure.live_outcome import LiveTrial
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import lies_between, mode_of
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED, Variant
 from layout_advise.reasons import Reason
@@ -173,7 +174,7 @@ def _nothing_won(now: _Results, decision: Decision, context: VerdictContext) -> 
     where its code happens to lie."""
     keep = decision.verdict.action == "keep"
     best = max((r for r in now.results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
-    if best is None:
+    if best is None or best.speedup is None or TIMING.slow_part * best.speedup.hi < 1.0:  # nothing there to be explained
         return decision
     mode, unrolled = now.around.mode, now.around.unrolled
     request = MeasureAgain(0, best.name, now.timings, mode, unrolled, keep, DECIDE.ablation_restores)

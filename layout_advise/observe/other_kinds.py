@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
+from layout_advise.layoutalgebra.explore.relayout import of_another
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.policy import OBSERVE
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
+
+NONE: Mapping[str, Structure | None] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +83,70 @@ def concerns(candidate: Candidate, now: Observation) -> bool:
     return meets or any(r.structure.via is not None for r in candidate.relayouts)
 
 
-def with_structures(now: Observation, seen: Observation) -> Observation:
-    """The observation of another call, with the structures of ``seen``."""
+def instances(mine: Sequence[Structure], others: Sequence[Structure]) -> dict[str, Structure | None]:
+    """By id: the structures of ``mine`` that another call has elsewhere, as they are there; None where that has other
+    fields or another shape, or it is not known which of several blocks it is.
+
+    A layout belongs to all that is allocated at one place: a grid on the next level, a list that is freed and allocated
+    again. Found by name and place of allocation, else by type and place of allocation."""
+    gone = [s for s in mine if _is_allocated(s) and not _meets(s, others)]
+    come = [s for s in others if _is_allocated(s) and not _meets(s, mine)]
+    found: dict[str, Structure | None] = {}
+    for key in (_by_name, _by_type):
+        for one in (s for s in gone if found.get(s.id) is None):
+            alike = [s for s in come if key(s) == key(one)]
+            if alike:
+                alone = len(alike) == sum(key(s) == key(one) for s in gone) == 1
+                found[one.id] = _there(one, alike[0]) if alone else None
+    return found
+
+
+def _is_allocated(structure: Structure) -> bool:
+    return structure.kind == "heap" and structure.alloc_site is not None and structure.via is None
+
+
+def _meets(structure: Structure, others: Sequence[Structure]) -> bool:
+    start, size = next(iter(blocks_of([structure])))
+    return any(start < other + count and other < start + size for other, count in blocks_of(others))
+
+
+def _by_name(structure: Structure) -> tuple[object, ...]:
+    return structure.alloc_site, structure.element_bytes, structure.name
+
+
+def _by_type(structure: Structure) -> tuple[object, ...]:
+    return structure.alloc_site, structure.element_bytes, structure.type
+
+
+def _there(mine: Structure, other: Structure) -> Structure | None:
+    """``mine`` at the place and with the number of elements that ``other`` has."""
+    offset = mine.base - mine.block_base
+    same = [d.stride for d in mine.dims] == [d.stride for d in other.dims] and mine.dims[1:] == other.dims[1:]
+    if not same or other.base - other.block_base != offset or (other.inexact and not mine.inexact):
+        return None
+    if not {(f.offset, f.bytes) for f in other.fields} <= {(f.offset, f.bytes) for f in mine.fields}:
+        return None
+    return replace(mine, base=other.base, bytes=other.bytes, block_base=other.block_base, dims=other.dims)
+
+
+def moved(candidate: Candidate, found: Mapping[str, Structure | None]) -> Candidate | str:
+    """``candidate`` as another call has it, where its structures are what is ``found`` there; or why it is none there."""
+    layouts = []
+    for layout in candidate.relayouts:
+        there = found.get(layout.structure.id, layout.structure)
+        fit = layout if there is layout.structure else of_another(layout, there) if there is not None else None
+        if fit is None:
+            return f"{layout.structure.name} lies elsewhere at this call, and the layout does not fit what is there"
+        layouts.append(fit)
+    return replace(candidate, relayouts=tuple(layouts))
+
+
+def with_structures(now: Observation, seen: Observation, found: Mapping[str, Structure | None] = NONE) -> Observation:
+    """The observation of another call, with the structures of ``seen``, those ``found`` elsewhere as they are there."""
     return Observation(
         now.region,
         now.trace,
-        seen.derived,
+        tuple(replace(d, structure=found.get(d.structure.id) or d.structure) for d in seen.derived),
         now.written,
         now.touched,
         team=now.team,

@@ -31,6 +31,10 @@ class GraphOfRecord:
     """How often a work item accesses a member in its loops, by member."""
     alike: tuple[tuple[str, ...], ...] = ()
     """Members in classes that the kernels access alike."""
+    around: Mapping[str, int] = field(default_factory=dict)
+    """Of how many elements it reads a member at once, by member."""
+    dimensions: int = 1
+    """Of the ranges that its kernels run over."""
 
     def partitions(self) -> tuple[Partition, ...]:
         """The cluster of the paper's length first, then each field alone, then all others from coarse to fine."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from layout_advise.mockup.timing.statistics import undisturbed_ratio
 from layout_advise.opencl.host.launch import Launch, LocalArgument, checked_kernel
 from layout_advise.opencl.host.variants import KernelVariant, original, variant
+from layout_advise.opencl.measure.clock import Clock
 from layout_advise.opencl.measure.jobs import DeviceName, KernelJob
 from layout_advise.opencl.measure.processes import over_processes, times_of
 from layout_advise.opencl.policy import OPENCL
@@ -34,7 +35,7 @@ def free_sizes(program: KernelProgram, launch: Launch, most: int) -> tuple[int, 
 
 
 def group_sizes(
-    program: KernelProgram, launches: Sequence[Launch], layouts: Sequence[BufferLayout], device: DeviceName
+    program: KernelProgram, launches: Sequence[Launch], layouts: Sequence[BufferLayout], device: DeviceName, clock: Clock
 ) -> tuple[GroupSize, ...]:
     """Original and advised layout with other sizes, where all kernels are free of their groups."""
     most = device.find().max_work_group_size
@@ -46,7 +47,7 @@ def group_sizes(
         rows = over_processes(KernelJob(device, variants, OPENCL.seconds / 2), PROCESSES)
         if any(outcome.problem for row in rows for outcome in row):
             continue
-        base, new = times_of(rows, 0), times_of(rows, 1)
+        base, new = times_of(rows, 0, clock), times_of(rows, 1, clock)
         ratio = undisturbed_ratio(base, new)
         found.append(GroupSize((size,), min(base), Interval(ratio.median, ratio.lo, ratio.hi, ratio.restores)))
     return tuple(found)

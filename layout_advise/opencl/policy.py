@@ -16,6 +16,8 @@ class OpenclPolicy:
     first_tiles: int = limit(64, "elements", "The tile that is tried first where a cluster has several fields.", 73)
     finalists: int = limit(2, "layouts", "So many are timed again in new processes.", 73)
     processes: int = limit(5, "processes", "Fresh processes in which original and finalists are timed.", 73)
+    fewest_resampled: int = limit(4, "processes", "Fewer than these are not resampled: more would say nothing new.", 91)
+    further: int = limit(2, "times", "So many more processes, once, where these leave the answer open.", 91)
     seconds: float = limit(0.4, "s", "A process times each layout for about so long.", 73)
     fewest_calls: int = limit(3, "calls", "A process times each layout at least so often.", 73)
     most_calls: int = limit(200, "calls", "And not more often.", 79)

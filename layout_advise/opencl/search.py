@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from layout_advise.errors import SourceError
-from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
+from layout_advise.mockup.timing.statistics import undisturbed_ratio
 from layout_advise.opencl.candidates import (
     Choice,
     GraphOfRecord,
@@ -20,56 +19,19 @@ from layout_advise.opencl.candidates import (
 )
 from layout_advise.opencl.host.launch import Launch
 from layout_advise.opencl.host.variants import KernelVariant, original, variant
-from layout_advise.opencl.measure.jobs import ConversionTime, DeviceName, KernelJob, VariantOutcome
+from layout_advise.opencl.measure.clock import Clock, clock_seen, time_by
+from layout_advise.opencl.measure.jobs import DeviceName, KernelJob, VariantOutcome
 from layout_advise.opencl.measure.processes import outcomes_apart, over_processes, times_of
 from layout_advise.opencl.neighbours import near_choices
 from layout_advise.opencl.policy import OPENCL
+from layout_advise.opencl.searched import Searched, Tried
 from layout_advise.opencl.source.kernels import KernelProgram
+from layout_advise.opencl.verdict import claimed, winner
 
 Further = Callable[[Choice, Sequence[GraphOfRecord], Sequence[Choice]], list[Choice]]
 """Layouts beside one, given those that were seen."""
 ROUNDS = 3
 """In each, half of the measurements that are left are of layouts beside the best so far."""
-
-
-@dataclass(slots=True)
-class Tried:
-    """One layout on one device. ``screened`` is its speedup in the one process that looked for the best; the ratios are of
-    those processes that came after, None for what was not a finalist."""
-
-    variant: KernelVariant
-    outcome: VariantOutcome
-    screened: float | None
-    device: Ratio | None = None
-    wall: Ratio | None = None
-    conversion: ConversionTime | None = None
-
-    @property
-    def verified(self) -> bool:
-        """True if it left the original's bytes."""
-        return not self.outcome.problem and self.outcome.compared is not None and not self.outcome.compared.problem
-
-    @property
-    def reason(self) -> str:
-        """Why it is not verified; empty where it is."""
-        return self.outcome.problem or (self.outcome.compared.problem if self.outcome.compared is not None else "")
-
-
-@dataclass(slots=True)
-class Searched:
-    """All that was tried on a device. Times are ns of all launches; ``noise`` is original over original."""
-
-    device: DeviceName
-    tried: list[Tried] = field(default_factory=list)
-    original_ns: float = 0.0
-    original_wall_ns: float = 0.0
-    noise: Ratio | None = None
-    repeats: bool = True
-    """False where the original left other bytes when it was run again."""
-
-    def best(self) -> list[Tried]:
-        """The verified layouts, the fastest in the screening first."""
-        return sorted((t for t in self.tried if t.verified and t.screened), key=lambda t: -(t.screened or 0.0))
 
 
 class DeviceSearch:
@@ -81,14 +43,15 @@ class DeviceSearch:
         launches: Sequence[Launch],
         records: Sequence[GraphOfRecord],
         device: DeviceName,
+        clock: Clock,
         tell: Callable[[str], None],
         tile: TileOf | None = None,
     ) -> None:
-        """``tile`` is of a calibration of the device, None where there is none."""
+        """``clock`` is the device's (:func:`clock_of`); ``tile`` is of its calibration, None where there is none."""
         self.program, self.launches, self.records, self.tell = program, launches, records, tell
         self.tile = tile or same_tile(OPENCL.first_tiles)
         self.original = original(launches)
-        self.found = Searched(device)
+        self.found = Searched(device, clock)
 
     def run(self, processes: int) -> Searched:
         """Measures partitions, tiles of the best, even cuts of clusters, other tiles of the best of all, and with what is
@@ -102,6 +65,8 @@ class DeviceSearch:
             self._screen(self._beside_the_best(finer_choices)[: self._left()])
             for _ in range(ROUNDS):
                 self._screen(self._beside_the_best(near_choices)[: -(-self._left() // 2)])
+            fixed = tiled_choices(best, self.records, self._seen(), same_tile(OPENCL.first_tiles))
+            self._screen(fixed[: self._left()])  # where a calibration said no tiles
             self._finals(processes)
         return self.found
 
@@ -131,9 +96,12 @@ class DeviceSearch:
             raise SourceError("cannot run the kernels as they are", first.problem, "")
         if second.compared is not None and second.compared.problem and second.compared.changed:
             self.found.repeats = False
-        base = min(one.device for one in (first, second) if one.device)
+        if not self.found.tried:
+            self.found.clock = clock_seen(self.found.clock, first)
+        clock = self.found.clock
+        base = min(ns for one in (first, second) if (ns := time_by(one, clock)))
         for one, outcome in zip(made, outcomes[2:], strict=True):
-            gain = base / outcome.device if outcome.device else None
+            gain = base / time_by(outcome, clock) if time_by(outcome, clock) else None
             self.found.tried.append(Tried(one, outcome, gain))
 
     def _finals(self, processes: int) -> None:
@@ -146,13 +114,31 @@ class DeviceSearch:
             return
         self.tell(f"{self.found.device.name}: {len(finalists)} layouts in {processes} processes")
         variants = (self.original, original(self.launches), *(one.variant for one in finalists))
-        rows = over_processes(KernelJob(self.found.device, variants, OPENCL.seconds, 0, True), processes)
-        base, base_wall = times_of(rows, 0), times_of(rows, 0, "wall")
+        job = KernelJob(self.found.device, variants, OPENCL.seconds, 0, True)
+        rows = over_processes(job, processes)
+        self._rated(finalists, rows)
+        if processes >= OPENCL.fewest_resampled and self._is_open():
+            further = OPENCL.further * processes
+            self.tell(f"{self.found.device.name}: {further} processes more, as the answer is open")
+            self._rated(finalists, rows + over_processes(job, further, len(rows)))
+
+    def _is_open(self) -> bool:
+        """True where the intervals leave open whether a layout gains enough."""
+        best = winner(self.found)
+        gain = claimed(best, self.found) if best is not None else None
+        most = max((own.hi for one in self.found.tried if (own := claimed(one, self.found)) is not None), default=0.0)
+        return gain is not None and gain.lo <= OPENCL.smallest_gain <= most
+
+    def _rated(self, finalists: Sequence[Tried], rows: Sequence[Sequence[VariantOutcome]]) -> None:
+        """The finalists' ratios by all processes: original, the original again, then each of them."""
+        clock = self.found.clock
+        base, base_wall = times_of(rows, 0, clock), times_of(rows, 0, "wall")
         self.found.original_ns, self.found.original_wall_ns = min(base), min(base_wall)
-        self.found.noise = undisturbed_ratio(base, times_of(rows, 1))
+        self.found.noise = undisturbed_ratio(base, times_of(rows, 1, clock))
         for number, one in enumerate(finalists, 2):
             if any(row[number].problem for row in rows):
+                one.speedup = one.wall = None
                 continue
-            one.device = undisturbed_ratio(base, times_of(rows, number))
+            one.speedup = undisturbed_ratio(base, times_of(rows, number, clock))
             one.wall = undisturbed_ratio(base_wall, times_of(rows, number, "wall"))
             one.conversion = rows[0][number].conversion

@@ -11,27 +11,26 @@ from layout_advise import __version__
 from layout_advise.errors import LayoutAdviseError, MockupError, ProgramError, SourceError, UsageError
 from layout_advise.opencl.candidates import Choice, GraphOfRecord, key
 from layout_advise.opencl.describe import device_report, record_report
-from layout_advise.opencl.graph.alike import alike
-from layout_advise.opencl.graph.fields import FieldGraph, accesses_of, field_graph, united
+from layout_advise.opencl.graph.fields import FieldGraph, united
 from layout_advise.opencl.graph.recorded import recorded_graph
-from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.groups import group_sizes
-from layout_advise.opencl.host.launch import Launch, checked_kernel, mixed_buffers, numbers_of_record
+from layout_advise.opencl.host.launch import Launch, checked_kernel
 from layout_advise.opencl.intercept.events import BufferEvent
+from layout_advise.opencl.measure.clock import clock_of
 from layout_advise.opencl.measure.jobs import name_of
 from layout_advise.opencl.measure.processes import items_of
 from layout_advise.opencl.measure.record import record_job
 from layout_advise.opencl.placement.measured import PlacedProgram
 from layout_advise.opencl.placement.planned import device_plan
 from layout_advise.opencl.policy import OPENCL
-from layout_advise.opencl.rewrite.layouts import layout
-from layout_advise.opencl.rewrite.rewrite import atomics, rewritten
-from layout_advise.opencl.search import DeviceSearch, Searched
-from layout_advise.opencl.source.kernels import BufferRecord, KernelProgram
+from layout_advise.opencl.records import RecordFound, records_of
+from layout_advise.opencl.search import DeviceSearch
+from layout_advise.opencl.searched import Searched
+from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.opencl.source.read import read_program
 from layout_advise.opencl.tiles.choose import by_tree
 from layout_advise.opencl.tiles.stored import stored
-from layout_advise.opencl.verdict import winner
+from layout_advise.opencl.verdict import elapsed_gain, winner
 from layout_advise.reports.model.kernels import (
     OPENCL_SCHEMA,
     DevicePlan,
@@ -79,16 +78,6 @@ class StudyOptions:
     """Also record the accesses of some work items, and compare the field graphs."""
     plan: PlanInput | None = None
     """Also make one plan over all devices."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _RecordFound:
-    """A record with its graph; ``note`` says why it keeps its layout."""
-
-    record: BufferRecord
-    graph: GraphOfRecord
-    count: int
-    note: str | None
 
 
 def study(
@@ -193,7 +182,9 @@ def _program(
         if choice is not None:
             best.setdefault(key(choice), choice)
     seen = {one.record.name: _recorded(program, launches, one, devices[0]) for one in found if options.recorded and devices}
-    reports = tuple(record_report(one.record, one.graph, one.count, one.note, seen.get(one.record.name)) for one in found)
+    reports = tuple(
+        record_report(one.record, one.graph, one.count, one.note, seen.get(one.record.name), one.kernels) for one in found
+    )
     whole = KernelProgramReport(first.name, uses, reports, tuple(measured), tuple(notes))
     return whole, tuple(best.values())
 
@@ -211,24 +202,7 @@ def _use(program: KernelProgram, launch: Launch, shares: Mapping[str, float]) ->
     )
 
 
-def records_of(program: KernelProgram, launches: Sequence[Launch]) -> list[_RecordFound]:
-    """The records in the buffers of these launches."""
-    kernels = [checked_kernel(program, launch) for launch in launches]
-    mixed = mixed_buffers(program, launches)
-    found = []
-    for record in program.records:
-        users = [kernel for kernel in kernels if record in program.records_of(kernel)]
-        if not users:
-            continue
-        steps = [kernel_steps(program, kernel) for kernel in dict.fromkeys(users)]
-        graph = united([field_graph(record, one) for one in steps])
-        count = _elements(program, launches, record)
-        own = GraphOfRecord(graph, atomics(program, record), count, accesses_of(record, steps), alike(record, steps))
-        found.append(_RecordFound(record, own, count, _obstacle(program, graph, mixed)))
-    return found
-
-
-def _recorded(program: KernelProgram, launches: Sequence[Launch], one: _RecordFound, device: Any) -> FieldGraph | None:
+def _recorded(program: KernelProgram, launches: Sequence[Launch], one: RecordFound, device: Any) -> FieldGraph | None:
     """The field graph of the accesses of some work items; None where they cannot be noted."""
     if one.note is not None:
         return None
@@ -239,30 +213,6 @@ def _recorded(program: KernelProgram, launches: Sequence[Launch], one: _RecordFo
         if one.record in program.records_of(kernel)
     ]
     return united([recorded_graph(one.record, items_of(job)) for job in jobs])
-
-
-def _elements(program: KernelProgram, launches: Sequence[Launch], record: BufferRecord) -> int:
-    """Elements in the buffers of the launch that has most of them."""
-    counts = [
-        sum(len(launch.buffers[n]) // record.bytes for n in numbers_of_record(program, launch, record.usr))
-        for launch in launches
-    ]
-    return max(counts, default=0)
-
-
-def _obstacle(program: KernelProgram, graph: FieldGraph, mixed: Mapping[str, str]) -> str | None:
-    """Why a record must keep its layout; None where it need not."""
-    record = graph.record
-    if record.obstacle or record.usr in mixed:
-        return record.obstacle or mixed[record.usr]
-    if len(record.members) < 2:
-        return "it has one member"
-    singles = tuple((k,) for k in range(len(record.members)))
-    try:
-        rewritten(program, [layout(record, singles, (1,) * len(singles))])
-    except SourceError as error:
-        return error.line()
-    return None
 
 
 def _on_device(
@@ -277,13 +227,14 @@ def _on_device(
     """The report of a device, and the layout that was best there, if it gains."""
     known = stored(device)
     tile = by_tree(known.tree) if known is not None else None
-    found: Searched = DeviceSearch(program, launches, records, name_of(device), tell, tile).run(options.processes)
+    search = DeviceSearch(program, launches, records, name_of(device), clock_of(device), tell, tile)
+    found: Searched = search.run(options.processes)
     best = winner(found)
     sizes = (
-        group_sizes(program, launches, best.variant.layouts, found.device)
+        group_sizes(program, launches, best.variant.layouts, found.device, found.clock)
         if best is not None and options.group_sizes
         else ()
     )
-    gains = best is not None and best.wall is not None and best.wall.median > 1
+    gains = best is not None and (elapsed_gain(best, found) or 0) > 1
     report = device_report(device, found, name, sizes, known.told if known is not None else None)
     return report, best.variant.layouts if best is not None and gains else None

@@ -6,11 +6,13 @@ accessed unit, with which the places in bytes are compared.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, FieldMap, Relayout, Structure
 from layout_advise.layoutalgebra.explore.placement import buffer_name, place_group
-from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, check_plan, whole
+from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, check_plan, whole
 from layout_advise.layoutalgebra.explore.rewritten_parts import derivation, runs_of, shown_steps
 
 
@@ -58,6 +60,41 @@ def unchanged(structure: Structure) -> Relayout:
     axes = tuple(Axis(k, "whole", 1, dim.stride) for k, dim in enumerate(structure.dims))
     maps = tuple(FieldMap(k, 0, field.offset, axes) for k, field in enumerate(structure.fields))
     return Relayout(structure, maps, (Buffer(structure.name, structure.dims[0].count * structure.dims[0].stride),), (), "")
+
+
+def of_another(layout: Relayout, structure: Structure) -> Relayout | None:
+    """The same layout of ``structure``, which has the fields of the one laid out, at another place or with other counts;
+    None where the plan behind the layout is not known: of chosen elements, of records of several structures."""
+    if layout.chosen is not None or layout.merged is not None:
+        return None
+    groups = [_group_of(layout, number) for number in range(len(layout.buffers))]
+    if any(group is None for group in groups):
+        return None
+    try:
+        return relayout(structure, LayoutPlan(tuple(group for group in groups if group is not None)))
+    except AlgebraError:
+        return None
+
+
+def _group_of(layout: Relayout, buffer: int) -> Group | None:
+    """The group of fields whose places a buffer has; None where no group gives just these."""
+    maps = sorted((m for m in layout.fields if m.buffer == buffer), key=lambda m: m.offset)
+    wanted = sorted(maps, key=lambda m: m.field)
+    for group in _groups(maps):
+        found, size = place_group(layout.structure, group, buffer)
+        if (sorted(found, key=lambda m: m.field), size) == (wanted, layout.buffers[buffer].bytes):
+            return group
+    return None
+
+
+def _groups(maps: Sequence[FieldMap]) -> Iterator[Group]:
+    """The groups that may have led to the ``maps`` of a buffer, by where their field axis stands."""
+    fields, axes = tuple(m.field for m in maps), maps[0].axes
+    steps = tuple(AxisStep(a.dim, a.part, a.block, a.div) for a in axes)
+    for place in range(len(steps), -1, -1):
+        for together in (k for k in range(1, len(fields) + 1) if len(fields) % k == 0):
+            for record in (0, axes[place - 1].stride) if place else (0,):
+                yield Group(fields, steps[:place], steps[place:], record, together)
 
 
 def drops_bytes(structure: Structure) -> bool:

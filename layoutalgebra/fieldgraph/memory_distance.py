@@ -20,11 +20,12 @@ AccessKind = Literal["read", "written", "changed"]
 @dataclass(frozen=True, slots=True)
 class FieldAccess:
     """One access of ``bytes`` bytes to a field, by its name; ``None`` for memory that no distance is asked for. No distance
-    hangs on its ``kind``."""
+    hangs on its ``kind``, nor on the ``element`` of an array that the field is of."""
 
     field: str | None
     bytes: int
     kind: AccessKind = dataclasses.field(default="read", compare=False)
+    element: str = dataclasses.field(default="", compare=False)
 
     @property
     def total(self) -> int:

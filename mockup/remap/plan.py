@@ -45,7 +45,7 @@ from layout_advise.mockup.remap.field_runs import (
 )
 from layout_advise.mockup.remap.index_terms import IndexTerm, decompose, index_term
 from layout_advise.mockup.remap.operand_levels import Levels, is_loaded, read_again
-from layout_advise.mockup.remap.row_steps import Given, row_steps
+from layout_advise.mockup.remap.row_steps import Given, row_steps, runs_on
 from layout_advise.mockup.remap.tested_ranges import tested_names, untaken_places
 
 
@@ -172,6 +172,9 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
         else:
             offset = element_offset(access, copies[key], relayout, binding, runs)
         planner.place(access, chain, relayout, offset, runs, tested=key in tested)
+        place = planner.places[access.uid]
+        if key in binding.streams and key not in tested and chain and place.site in planner.sites.get(chain[0].uid, ()):
+            _check_rows(access, chain, place, hull(binding.streams[key]))
     firsts = {}
     for access in (group[0] for key, group in copies.items() if len(group) == 1 and key not in tested):
         digits = first_element(access, relayouts[names[key_of(access)]], binding)
@@ -328,6 +331,17 @@ def _check_extent(relayout: Relayout) -> None:
         end = last + structure.fields[mapped.field].offset + structure.fields[mapped.field].bytes
         if end > span(structure)[1]:
             raise RemapError(f"structure {structure.name}", "its grid is larger than its memory")
+
+
+def _check_rows(access: Access, chain: Sequence[LiftedLoop], place: ElementPlace, traced: tuple[int, int]) -> None:
+    """Raises RemapError where an index that is no loop's counter (the start of a thread's chunk) goes beyond the dimension
+    that its coefficient speaks of: no term says in which row it then is. The place starts before the loops ``chain``."""
+    dims, counters = place.relayout.structure.dims, {loop.counter for loop in chain}
+    if all(term.atom in counters for term in place.terms) or runs_on(place.relayout):
+        return
+    moved = {k for term in place.terms for k, digit in enumerate(term.digits) if digit}
+    if traced[1] - traced[0] > sum((dims[k].count - 1) * dims[k].stride for k in moved) + dims[-1].stride:
+        raise RemapError(described(access, place.relayout), "its index counts on over the rows of the array")
 
 
 def _with_loops(body: Sequence[Item], chain: tuple[LiftedLoop, ...]) -> Iterator[tuple[Access, tuple[LiftedLoop, ...]]]:

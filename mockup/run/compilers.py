@@ -57,6 +57,9 @@ class CompilerFamily:
     more_checks: tuple[str, ...]
     """A lifted loop has more pointers than the source it stands for (one for each row of a stencil): with gcc's usual limit
     of checks for overlaps at run time a layout was given up for lost that is vectorised in hand-written code (2.5x)."""
+    promised: tuple[str, ...]
+    """For loops whose iterations are promised to be independent: as `#pragma omp simd` in a source, the promise has them put
+    into vectors also where the compiler by itself leaves loops of unknown length (gcc at -O2). Sums stay in their order."""
     only_these: tuple[str, ...]
     """What the original's compiler put side by side is written so already; what it left is no vector in the original either.
     So it is where it put nothing side by side, and nothing comes to lie so: clang found pairs in lifted ``kmeans`` that it
@@ -73,6 +76,7 @@ GCC = CompilerFamily(
     merged=("-ftree-ter",),
     own_alignment=("-falign-loops=0",),
     more_checks=("--param=vect-max-version-for-alias-checks=100",),
+    promised=("-ftree-loop-vectorize", "-fvect-cost-model=dynamic"),
     only_these=("-fno-tree-slp-vectorize",),
     kept=("-fno-tree-loop-vectorize",),
     unrelated=False,
@@ -83,6 +87,7 @@ CLANG = CompilerFamily(
     merged=(),
     own_alignment=("-falign-loops=16",),
     more_checks=(),
+    promised=(),
     only_these=("-fno-slp-vectorize",),
     kept=("-fno-vectorize",),
     unrelated=True,

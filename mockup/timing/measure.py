@@ -67,6 +67,8 @@ def measure(
             timings, alive = _without_losers(timings, alive, plan)
         if len(timings.steady) == TIMING.drop_after:
             alive = [v for v in alive if v.name.form != "scalar" or is_better_scalar(timings, v.name)]
+        if timings.dropped and not any(v.name.is_contender for v in alive):
+            break  # none of them can be the answer
     return as_in_program(timings, plan.unknown)
 
 
@@ -81,15 +83,26 @@ def _without_losers(timings: Timings, alive: Sequence[Timed], plan: TimingPlan) 
     # what was never seen undisturbed gets as many processes again
     names = [v.name for v in alive if v.name.is_contender]
     now = as_in_program(timings, plan.unknown)
-    losers = clear_losers(now, [n for n in names if timings.is_settled(n) or len(timings.steady) >= 2 * TIMING.drop_after])
+    seen = [n for n in names if timings.is_settled(n) or len(timings.steady) >= 2 * TIMING.drop_after]
+    losers = clear_losers(now, seen)
     if plan.hopeless is not None:
         losers |= clear_losers(now, names, plan.hopeless)
+    losers |= {n: "far slower than all it is compared with" for n in seen if n not in losers and is_hopeless(now, n)}
     if plan.finalists is not None and len(timings.steady) == TIMING.drop_after:
         losers |= beyond(now, [n for n in names if n not in losers], plan.finalists)
     # what loses at all places loses; of the rest it has to be known how much
     gone = {n for name in names if (r := gain(now, name)) and r.hi < 1 for n in name.elsewhere}
     gone |= {place for name in losers for place in (name, *name.elsewhere)}
     return replace(timings, dropped={**timings.dropped, **losers}), [v for v in alive if v.name not in gone]
+
+
+def is_hopeless(timings: Timings, name: Variant) -> bool:
+    """Whether a candidate surely takes :attr:`TimingPolicy.slow_part` times as long as the original and as every build of
+    the unchanged layout: no number of processes makes it an answer."""
+    builds = {v for process in timings.steady for v in process if v.layout == IDENTITY.layout}
+    against = [ORIGINAL, *(v for v in builds if v.form != "scalar" and not v.placement)]
+    ratios = [timings.ratio(one, name) for one in against]
+    return bool(ratios) and all(r is not None and TIMING.slow_part * r.hi < 1.0 for r in ratios)
 
 
 def clear_losers(timings: Timings, names: Sequence[Variant], factor: float = 1.0) -> dict[Variant, str]:

@@ -83,11 +83,17 @@ class Restore:
             self._current = ORIGINAL
             program.block(0, TIMING.forgotten_calls, "fresh")
         for round_ in range(TIMING.fresh_rounds if plan.fresh_calls else 0):
-            self._blocks(program, names, self._index * TIMING.fresh_rounds + round_, plan.fresh_calls, "fresh", 1)
+            wanted = names if round_ == 0 else [n for n in names if not self._is_slow(n)]
+            self._blocks(program, wanted, self._index * TIMING.fresh_rounds + round_, plan.fresh_calls, "fresh", 1)
 
     def _blocks(self, program: StoppedProgram, names: list[Variant], turn: int, calls: int, mode: Mode, warm: int) -> None:
         for name in rotated(names, turn):
-            self._block(program, name, calls, mode, warm)
+            self._block(program, name, warm + 1 if self._is_slow(name) else calls, mode, warm)
+
+    def _is_slow(self, name: Variant) -> bool:
+        """Tells whether a call of the variant takes :attr:`TimingPolicy.slow_part` times as long as one of the original."""
+        own, original = self._notes.steady(name) or self._before.get(name, ()), self._notes.steady(ORIGINAL)
+        return bool(own and original) and mean(own) > TIMING.slow_part * mean(original)
 
     def _calls(self, name: Variant) -> int:
         """How many calls the next block of a variant has: as the plan says, and fewer, or none, where the variant has had

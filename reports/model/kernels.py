@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 import msgspec
 
 from layout_advise.reports.model.candidate import Evidence, Interval, Verification
 from layout_advise.reports.model.hotspot import Verdict
 
 OPENCL_SCHEMA = "layout-advise.opencl/1"
+KernelClock = Literal["device", "wall", "cpu"]
+"""Events of the device, the host's clock, or the time that all threads of the process ran."""
+CLOCK_NAMES: Mapping[KernelClock, str] = {"device": "events", "wall": "elapsed time", "cpu": "processor time"}
+CLAIMED_BY: Mapping[KernelClock, str] = {**CLOCK_NAMES, "device": "events and elapsed time"}
+"""What claims are by, where times are by this clock."""
 
 
 class KernelUse(msgspec.Struct, frozen=True):
@@ -41,6 +49,29 @@ class FieldEdge(msgspec.Struct, frozen=True):
     bytes: float
 
 
+DifferenceCause = Literal["not-run", "copied-whole", "other-memory", "turns"]
+"""No recorded work item accesses one of both members; the source uses less of a copied record; other buffers are accessed
+between both, which recording does not see; loops run as often as was not assumed, or branches are not taken."""
+
+
+class EdgeDifference(msgspec.Struct, frozen=True):
+    """An edge that the field graphs of the source and of recorded accesses do not share: both distances in bytes (None: no
+    edge) and the cause."""
+
+    a: str
+    b: str
+    source: float | None
+    recorded: float | None
+    cause: DifferenceCause
+
+
+class ClustersByEpsilon(msgspec.Struct, frozen=True):
+    """The clusters where ``epsilon`` is more than ``above`` bytes, up to the next one's."""
+
+    above: float
+    clusters: tuple[tuple[str, ...], ...]
+
+
 class RecordReport(msgspec.Struct, frozen=True):
     """A record in buffers: its field graph from the source, and the clusters of members that are never ``epsilon`` bytes
     apart. ``note``: why it keeps its layout, or None."""
@@ -57,11 +88,16 @@ class RecordReport(msgspec.Struct, frozen=True):
     recorded: tuple[FieldEdge, ...] = ()
     """The edges from accesses that were recorded, where that was asked for."""
     recorded_clusters: tuple[tuple[str, ...], ...] = ()
+    differences: tuple[EdgeDifference, ...] = ()
+    """Of both graphs."""
+    by_epsilon: tuple[ClustersByEpsilon, ...] = ()
+    """The clusters for other lengths of edges."""
 
 
 class Marshalling(msgspec.Struct, frozen=True):
     """Bringing the buffers into a layout and back, once, in ms, by a kernel and by a loop of the host. The faster counts:
-    ``break_even_calls`` is after how many rounds of launches it is paid back, None for never."""
+    ``break_even_calls`` is after how many rounds of launches it is paid back, None where no gain
+    that counts is sure."""
 
     kernel_in_ms: float
     kernel_out_ms: float
@@ -71,9 +107,9 @@ class Marshalling(msgspec.Struct, frozen=True):
 
 
 class KernelLayout(msgspec.Struct, frozen=True):
-    """One layout on one device. ``screened`` is its speedup in the one process that looked for the best, ``device`` and
-    ``wall`` those over fresh processes by the device's events and by the host's clock, ``net`` with the marshalling taken
-    in. ``source`` is the rewritten program."""
+    """One layout on one device. ``screened`` is its speedup in the one process that looked for the best, ``speedup`` and
+    ``wall`` those over fresh processes by the device's ``clock`` and by the host's, ``net`` with the marshalling taken in.
+    ``source`` is the rewritten program, ``marshalling_source`` two kernels for each record, into the layout and back."""
 
     id: str
     label: str
@@ -82,15 +118,16 @@ class KernelLayout(msgspec.Struct, frozen=True):
     reason: str | None
     verification: Verification | None
     screened: float | None
-    device: Interval | None
+    speedup: Interval | None
     wall: Interval | None
     net: float | None
     marshalling: Marshalling | None
     source: str = ""
+    marshalling_source: str = ""
 
 
 class GroupSize(msgspec.Struct, frozen=True):
-    """Another work-group size: ns of the original, and the advised layout's speedup with it."""
+    """Another work-group size: by the device's ``clock`` ns of the original, and the advised layout's speedup with it."""
 
     local_size: tuple[int, ...]
     original_ns: float
@@ -98,13 +135,16 @@ class GroupSize(msgspec.Struct, frozen=True):
 
 
 class KernelDevice(msgspec.Struct, frozen=True):
-    """A device and what was measured there. Times in ns are of all launches studied, as often as the program makes them.
+    """A device and what was measured there. Times in ns are of all launches studied, as often as the program makes them;
+    ``clock`` is that of ``original_ns``, of ``noise`` and of speedups without another name: on the machine's processor the
+    time that all threads of the process ran, else the device's events.
     ``calibration``: by which one the first tiles were chosen, its age and figures; None where there is none."""
 
     platform: str
     name: str
     version: str
     compute_units: int
+    clock: KernelClock
     original_ns: float | None
     original_wall_ns: float | None
     noise: Interval | None

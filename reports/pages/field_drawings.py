@@ -38,7 +38,10 @@ def affinity_matrix(structure: StructureReport) -> Markup:
         y = CELL * row
         parts.append(_text(LABEL - 8, y + CELL / 2 + 4, _short(field.name), "end"))
         for column, other in enumerate(fields[:row]):
-            value, x = pairs[frozenset((field.name, other.name))].affinity, LABEL + CELL * column
+            pair, x = pairs.get(frozenset((field.name, other.name))), LABEL + CELL * column
+            if pair is None:
+                continue
+            value = pair.affinity
             where = f'x="{x}" y="{y}" width="{CELL - 2}" height="{CELL - 2}"'
             parts.append(f'<rect class="heat" {where} fill-opacity="{DARKEST * value:.2f}"/>')
             parts.append(_text(x + CELL / 2 - 1, y + CELL / 2 + 4, _part(value), "middle"))

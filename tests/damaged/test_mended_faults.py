@@ -27,6 +27,7 @@ from tests.support.fuzzing.elf_fields import ElfFields
 from tests.support.fuzzing.raw_bytes import ODD_NUMBERS
 from tests.support.fuzzing.samples import SPEC, Samples, samples
 
+NO_WORD = b'[{"directory": "/", "file": "a.c", "command": null}]'
 NOT_TEXT = b'{"a": "\xff\xfe"}'
 TOO_DEEP = b"[" * 100_000
 CONTENTS = pytest.mark.parametrize("content", [NOT_TEXT, TOO_DEEP], ids=["no UTF-8", "too deep"])
@@ -73,7 +74,23 @@ def test_a_run_whose_marker_is_no_json_is_told(content: bytes, run: Path) -> Non
         pass
 
 
-@CONTENTS
+def test_a_marker_with_no_text_in_a_word_that_nobody_reads(run: Path) -> None:
+    whole = (run / "run.json").read_bytes()
+    (run / "run.json").write_bytes(whole.replace(b"{", b'{"command\xff": 1, ', 1))
+    with open_run(run, force=True):
+        pass
+
+
+@pytest.mark.parametrize("seconds", ["1e308", "1e300"])
+def test_stages_that_took_longer_than_anything_are_left_out(
+    seconds: str, run: Path, known: Samples, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run / "stages.json").write_text(f'[["trace", {seconds}, 1.0]]')
+    assert main(["show", str(run / "regions" / known.region.name / "trace.lat"), "--chrome", "-"]) == 0
+    assert "layout-advise (wall time)" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [NOT_TEXT, TOO_DEEP, NO_WORD], ids=["no UTF-8", "too deep", "no command"])
 def test_a_compilation_database_that_is_no_json(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "commands.json").write_bytes(content)
     with pytest.raises(LayoutAdviseError):

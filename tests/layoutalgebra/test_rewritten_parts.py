@@ -15,7 +15,7 @@ from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.families import proposals
 from layout_advise.layoutalgebra.explore.placement import place_group
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, whole
-from layout_advise.layoutalgebra.explore.relayout import relayout
+from layout_advise.layoutalgebra.explore.relayout import of_another, relayout
 from layout_advise.layoutalgebra.explore.rewritten_parts import new_place, runs_of
 from layout_advise.layoutalgebra.terms.text import parse
 from tests.support.algebra_structures import is_injective, of_sizes
@@ -145,3 +145,20 @@ def test_a_map_that_is_not_the_rules_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(rewritten_parts, "place_group", wrong)
     with pytest.raises(AlgebraError, match="not what the rules make"):
         explore([replace(CASES[0], id="other")])
+
+
+@pytest.mark.parametrize(
+    "case", [structure([40], [0, 1, 3], 4), structure([6, 10], [0, 2], 4), structure([12], [0, 1, 2, 3], 4)]
+)
+def test_a_layout_is_that_of_another_instance_too(case: Structure) -> None:
+    more = replace(case, id="s9", base=0x9000, dims=(Dim(case.dims[0].count * 3 + 1, case.dims[0].stride), *case.dims[1:]))
+    seen = 0
+    for proposal in proposals(case, Walk(fastest=len(case.dims) - 1), (2, 4)):
+        if proposal.plan.chosen is not None:
+            continue
+        layout = relayout(case, proposal.plan)
+        assert of_another(layout, case) == layout
+        found = of_another(layout, more)
+        assert found == relayout(more, proposal.plan)
+        seen += 1
+    assert seen > 3

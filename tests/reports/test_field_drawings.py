@@ -59,6 +59,12 @@ def test_nothing_is_drawn_without_pairs() -> None:
     assert "used together" not in page_with(alone)
 
 
+def test_a_pair_that_is_missing_has_no_cell() -> None:
+    whole = structure(["x", "y", "z"])
+    part = msgspec.structs.replace(whole, pairs=whole.pairs[1:])
+    assert affinity_matrix(whole).count("<rect") == affinity_matrix(part).count("<rect") + 1
+
+
 def test_names_are_escaped_and_cut() -> None:
     page = page_with(structure(["<b>&", "a" * 200]))
     assert "<b>" not in affinity_matrix(structure(["<b>&", "y"]))

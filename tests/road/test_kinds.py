@@ -75,8 +75,17 @@ def test_calls_of_different_sizes(program: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_calls_that_leave_the_structure_alone_gain_nothing(program: Path, tmp_path: Path) -> None:
+def test_an_array_of_the_same_place_of_allocation_has_the_layout_too(program: Path, tmp_path: Path) -> None:
     hotspot = measured(program, "arrays", tmp_path)
+    assert [kind.text for kind in hotspot.kinds] == ["odd calls", "even calls"]
+    found = check_weighted(hotspot)
+    assert found
+    assert all(k.speedup is not None and k.speedup.lo < k.speedup.hi for c in found for k in c.kinds)  # measured at both
+
+
+@pytest.mark.slow
+def test_calls_that_leave_the_structure_alone_gain_nothing(program: Path, tmp_path: Path) -> None:
+    hotspot = measured(program, "apart", tmp_path)
     assert [kind.text for kind in hotspot.kinds] == ["odd calls", "even calls"]
     found = check_weighted(hotspot)
     assert found

@@ -104,7 +104,7 @@ class DebugInfo:
             return None
         try:
             return self._elf.get_dwarf_info(follow_links=False)
-        except (ELFError, DWARFError, OSError):
+        except (ELFError, DWARFError, OSError, MemoryError):  # a damaged file may claim any size for what is compressed
             return None
 
     @property

@@ -3,8 +3,8 @@
   layout-advise calibrate --device            all devices of this machine
   layout-advise calibrate --device pthread    those with this in their name or platform's
 
-Small kernels over records of 2 to 12 members are timed in arrays of structures and in tiles of 4 to 4096 elements, for
-buffers from 8 KiB to some 20 MiB. A decision tree on what a cluster is like says from then on which tile
+Small kernels over records of 2 to 12 members, streams and stencils, are timed in arrays of structures and in tiles of 4 to
+4096 elements, for buffers from 8 KiB to some 20 MiB. A decision tree on what a cluster is like says from then on which tile
 `opencl` tries first on this device (Kofler, Cosenza, Fahringer 2015). It is kept in the user's cache, and goes with a
 device, its driver and the processor. Takes some minutes a device; nothing else should run meanwhile.
 """
@@ -18,7 +18,8 @@ import time
 from typing import Any
 
 from layout_advise.errors import UsageError
-from layout_advise.opencl.host.platforms import devices, is_processor
+from layout_advise.opencl.host.platforms import devices
+from layout_advise.opencl.measure.clock import clock_of
 from layout_advise.opencl.measure.jobs import name_of
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.tiles.samples import SHAPES, samples
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def calibrated(device: Any, shapes: int, progress: Progress) -> Calibration:
     """The calibration of a device on some of the kernels, drawn by chance, the same ones each time."""
     chosen = [SHAPES[k] for k in sorted(random.Random(SEED).sample(range(len(SHAPES)), shapes))]
-    found = samples(name_of(device), chosen, progress.step, "cpu" if is_processor(device) else "device")
+    found = samples(name_of(device), chosen, progress.step, clock_of(device))
     tree = trained(found)
     return Calibration(
         schema=SCHEMA,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,14 @@ class FieldGraph:
         """The partitions for every ``epsilon``, from each field alone on."""
         found = clusterings([m.name for m in self.record.members], self.distances)
         return tuple(dict.fromkeys(self._with_rest(one) for one in found))
+
+    def by_epsilon(self) -> tuple[tuple[float, Partition], ...]:
+        """The clusters for every ``epsilon``: each partition with the bytes that ``epsilon`` must exceed for it."""
+        lengths = [0.0, *sorted(set(self.distances.values()))]
+        found: dict[Partition, float] = {}
+        for length in lengths:
+            found.setdefault(self.clusters(math.nextafter(length, math.inf)), length)
+        return tuple((length, groups) for groups, length in found.items())
 
     def _with_rest(self, groups: Partition) -> Partition:
         used = {k for k, m in enumerate(self.record.members) if m.name in self.accessed}

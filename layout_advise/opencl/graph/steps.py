@@ -12,6 +12,7 @@ from layout_advise.apply.rewrite.program import arguments, peeled, uncast
 from layout_advise.apply.rewrite.syntax import Syntax
 from layout_advise.layoutalgebra.fieldgraph.memory_distance import AccessKind, FieldAccess, Repeat, Step
 from layout_advise.opencl.graph.bounds import LoopBounds
+from layout_advise.opencl.graph.elements import element_of, spelled
 from layout_advise.opencl.graph.places import MemoryPlaces, Place
 from layout_advise.opencl.source.kernels import Kernel, KernelProgram
 
@@ -31,6 +32,8 @@ class _Flow:
         self.places = MemoryPlaces(program)
         self.bounds = LoopBounds(self.program, known)
         self.within: list[str] = []
+        self.given: dict[str, str] = {}
+        """What parameters of functions that are being gone through were given, as text."""
 
     def function(self, node: Syntax, given: Sequence[Syntax]) -> list[Step]:
         """The body of a function that is called with ``given``."""
@@ -38,12 +41,14 @@ class _Flow:
             return []
         parameters = [child for child in node.children if child.kind == "PARM_DECL"]
         values = {p.declares: self.bounds.value(a) for p, a in zip(parameters, given, strict=False)}
-        before = dict(self.bounds.bound)
+        before, outside = dict(self.bounds.bound), self.given
+        spelt = [spelled(argument, self.program, outside) for argument in given]
+        self.given = {**outside, **{p.declares: text for p, text in zip(parameters, spelt, strict=False)}}
         self.bounds.bound.update({name: value for name, value in values.items() if value is not None})
         self.within.append(node.declares)
         steps = self.all(child for child in node.children if child.kind == "COMPOUND_STMT")
         self.within.pop()
-        self.bounds.bound = before
+        self.bounds.bound, self.given = before, outside
         return steps
 
     def all(self, nodes: Iterable[Syntax]) -> list[Step]:
@@ -61,7 +66,7 @@ class _Flow:
             place = self.places.of(left)
             if place is None:
                 return [*self.steps(right), *self.steps(left)]
-            return [*self.steps(right), *self._way(left), *self._accesses(place, "changed")]
+            return [*self.steps(right), *self._way(left), *self._accesses(left, place, "changed")]
         if node.kind == "UNARY_OPERATOR":
             return self._unary(node)
         if node.kind == "CALL_EXPR":
@@ -72,7 +77,7 @@ class _Flow:
             return []
         place = self.places.of(node)
         if place is not None:
-            return [*self._way(node), *self._accesses(place)]
+            return [*self._way(node), *self._accesses(node, place)]
         return self.all(node.children)
 
     def _loop(self, node: Syntax) -> list[Step]:
@@ -93,12 +98,12 @@ class _Flow:
         if whole is not None and whole.member is None and whole.record is not None:
             target = peeled(left)
             names = self.places.used_of_variable(target.refers) if target.kind == "DECL_REF_EXPR" else None
-            loaded = [*self._way(peeled(right)), *self._members(whole, names)]
+            loaded = [*self._way(peeled(right)), *self._members(right, whole, names)]
         else:
             loaded = self.steps(right)
         if place is None:
             return [*loaded, *self._way(peeled(left))]
-        return [*loaded, *self._way(peeled(left)), *self._accesses(place, "written")]
+        return [*loaded, *self._way(peeled(left)), *self._accesses(left, place, "written")]
 
     def _declared(self, node: Syntax) -> list[Step]:
         initial = node.children[-1] if node.children and node.children[-1].kind not in ("TYPE_REF", "PARM_DECL") else None
@@ -106,7 +111,7 @@ class _Flow:
             return []
         whole = self.places.of(peeled(initial))
         if whole is not None and whole.member is None and whole.record is not None:
-            return [*self._way(peeled(initial)), *self._members(whole, self.places.used_of_variable(node.declares))]
+            return [*self._way(peeled(initial)), *self._members(initial, whole, self.places.used_of_variable(node.declares))]
         return self.steps(initial)
 
     def _unary(self, node: Syntax) -> list[Step]:
@@ -115,10 +120,10 @@ class _Flow:
             return self._way(peeled(child))
         if node.operator.removeprefix("post") in ("++", "--"):
             changed = self.places.of(child)
-            return self.steps(child) if changed is None else [*self._way(child), *self._accesses(changed, "changed")]
+            return self.steps(child) if changed is None else [*self._way(child), *self._accesses(child, changed, "changed")]
         place = self.places.of(node)
         if place is not None:
-            return [*self._way(node), *self._accesses(place)]
+            return [*self._way(node), *self._accesses(node, place)]
         return self.steps(child)
 
     def _call(self, node: Syntax) -> list[Step]:
@@ -130,7 +135,7 @@ class _Flow:
             whole = self.places.of(inner)
             if whole is not None and whole.member is None and whole.record is not None and number < len(parameters):
                 names = self.places.used_of_variable(parameters[number].declares)
-                found += [*self._way(inner), *self._members(whole, names)]
+                found += [*self._way(inner), *self._members(inner, whole, names)]
                 continue
             found += self.steps(argument)
             bare = uncast(argument)
@@ -140,20 +145,22 @@ class _Flow:
 
     def _touched(self, node: Syntax) -> list[Step]:
         place = self.places.of(peeled(node))
-        return [] if place is None else self._accesses(place, "changed")
+        return [] if place is None else self._accesses(node, place, "changed")
 
-    def _accesses(self, place: Place, kind: AccessKind = "read") -> list[Step]:
+    def _accesses(self, node: Syntax, place: Place, kind: AccessKind = "read") -> list[Step]:
         if place.record is None:
             return [FieldAccess(None, place.bytes, kind)]
         if place.member is None:
-            return self._members(place, None, kind)
-        return [FieldAccess(f"{place.record.name}.{place.member}", place.bytes, kind)]
+            return self._members(node, place, None, kind)
+        element = element_of(node, self.program, self.given)
+        return [FieldAccess(f"{place.record.name}.{place.member}", place.bytes, kind, element)]
 
-    def _members(self, place: Place, names: frozenset[str] | None, kind: AccessKind = "read") -> list[Step]:
+    def _members(self, node: Syntax, place: Place, names: frozenset[str] | None, kind: AccessKind = "read") -> list[Step]:
         """The members of a record that is loaded whole: those that are used."""
         assert place.record is not None
         members = [m for m in place.record.members if names is None or m.name in names]
-        return [FieldAccess(f"{place.record.name}.{m.name}", m.bytes, kind) for m in members]
+        element = element_of(node, self.program, self.given)
+        return [FieldAccess(f"{place.record.name}.{m.name}", m.bytes, kind, element) for m in members]
 
     def _way(self, node: Syntax) -> list[Step]:
         """The accesses on the way to a place: those of its indices, and of pointers that lie in memory."""

@@ -8,12 +8,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import MockupError
+from layout_advise.opencl.measure.clock import Clock, time_by
 from layout_advise.opencl.measure.jobs import KernelJob, VariantOutcome
 from layout_advise.opencl.measure.record import RecordJob
 from layout_advise.opencl.policy import OPENCL
@@ -82,16 +83,13 @@ def outcomes_apart(job: KernelJob) -> list[VariantOutcome]:
     return found
 
 
-def over_processes(job: KernelJob, processes: int) -> list[list[VariantOutcome]]:
-    """The outcomes of a job in several processes, another variant first in each."""
-    return [
-        in_fresh_process(replace(job, turn=turn, conversions=job.conversions and turn == 0)) for turn in range(processes)
-    ]
+def over_processes(job: KernelJob, processes: int, before: int = 0) -> list[list[VariantOutcome]]:
+    """The outcomes of a job in several processes, another variant first in each; so many were run ``before``. The first of
+    all times conversions."""
+    turns = range(before, before + processes)
+    return [in_fresh_process(replace(job, turn=turn, conversions=job.conversions and turn == 0)) for turn in turns]
 
 
-Clock = Literal["device", "wall", "cpu"]
-
-
-def times_of(rows: Sequence[Sequence[VariantOutcome]], number: int, clock: Clock = "device") -> list[float]:
+def times_of(rows: Sequence[Sequence[VariantOutcome]], number: int, clock: Clock) -> list[float]:
     """The times of one variant, by process."""
-    return [float(getattr(row[number], clock)) for row in rows]
+    return [time_by(row[number], clock) for row in rows]

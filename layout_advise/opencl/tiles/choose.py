@@ -12,7 +12,9 @@ def shape_of(record: GraphOfRecord, cluster: TiledCluster) -> ClusterShape:
     """A cluster as the tree has it."""
     members = [member for member in cluster.members if member.name in record.graph.accessed]
     trips = max((record.trips.get(member.name, 1) for member in members), default=1)
-    return ClusterShape(sum(m.bytes for m in cluster.members), len(cluster.members), record.elements, trips)
+    around = max((record.around.get(member.name, 1) for member in members), default=1)
+    size = sum(m.bytes for m in cluster.members)
+    return ClusterShape(size, len(cluster.members), record.elements, trips, around, record.dimensions)
 
 
 def by_tree(tree: TileTree) -> TileOf:

@@ -15,7 +15,7 @@ from layout_advise.opencl.tiles.tree import TileTree
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.build_cache import cache_folder
 
-SCHEMA = "layout-advise.calibration/1"
+SCHEMA = "layout-advise.calibration/2"
 
 
 class Calibration(msgspec.Struct, frozen=True):

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from layout_advise.cli import main
-from layout_advise.reports.model.kernels import decode_opencl
+from layout_advise.opencl.measure.clock import clock_of
+from layout_advise.reports.model.kernels import CLOCK_NAMES, decode_opencl
 from layout_advise.reports.pages import kernel_pages
 from tests.support.opencl.kernels import FORCES, device
 
@@ -43,6 +44,8 @@ def test_the_field_graph_alone_needs_no_device(given: list[str], capfd: pytest.C
     assert "forces (k.cl:5), 64 work items in groups of 16" in said
     assert "Body: 64 elements of 32 bytes, 6 of 8 members used" in said
     assert "edges below 64 bytes: {x y z m} {vx vy}" in said
+    assert "no edges: {x} {y} {z} {vx} {vy} {m}" in said
+    assert "edges up to 8 bytes: {x y z m} {vx vy}" in said
     assert main([*given, "--graph", "--json", "-"]) == 0
     report = json.loads(capfd.readouterr().out)
     assert report["schema"] == "layout-advise.opencl/1"
@@ -56,10 +59,16 @@ def test_a_whole_run(given: list[str], tmp_path: Path, capfd: pytest.CaptureFixt
     assert main([*given, "--processes", "2", "-o", str(page), "--json", str(data)]) == 0
     report = decode_opencl(data.read_bytes())
     (found,) = report.programs[0].devices
+    assert found.clock == clock_of(device())
     assert {layout.evidence for layout in found.layouts} == {"verified"}
     assert 2 < len(found.layouts) <= 12
-    assert sum(layout.device is not None for layout in found.layouts) >= 2
-    assert found.verdict.text in capfd.readouterr().out
+    assert sum(layout.speedup is not None for layout in found.layouts) >= 2
+    said = capfd.readouterr().out
+    assert found.verdict.text in said
+    assert f"speedup by {CLOCK_NAMES[found.clock]}" in said
+    assert f"by {CLOCK_NAMES[found.clock]}, " in said
+    assert "; against itself" in said
+    assert f"<th>speedup by {CLOCK_NAMES[found.clock]}</th>" in page.read_text()
     assert found.verdict.text in page.read_text().replace("&#34;", '"')
     assert kernel_pages.page(report) == page.read_text()
 

@@ -18,11 +18,21 @@ from layout_advise.opencl.candidates import GraphOfRecord, same_tile, tiled_choi
 from layout_advise.opencl.graph.fields import accesses_of, field_graph
 from layout_advise.opencl.graph.steps import kernel_steps
 from layout_advise.opencl.measure.jobs import name_of
+from layout_advise.opencl.records import records_of
 from layout_advise.opencl.rewrite.layouts import layout
-from layout_advise.opencl.search import DeviceSearch, Searched
+from layout_advise.opencl.search import DeviceSearch
+from layout_advise.opencl.searched import Searched
 from layout_advise.opencl.source.read import read_program
 from layout_advise.opencl.tiles.choose import by_tree, shape_of
-from layout_advise.opencl.tiles.samples import SHAPES, TILES, ClusterShape, TileSample, calibration_source, sampled
+from layout_advise.opencl.tiles.samples import (
+    SHAPES,
+    TILES,
+    ClusterShape,
+    TileSample,
+    calibration_launch,
+    calibration_source,
+    sampled,
+)
 from layout_advise.opencl.tiles.stored import SCHEMA, Calibration, store, stored
 from layout_advise.opencl.tiles.train import cross_validated, loss, trained
 from layout_advise.opencl.tiles.tree import TileTree, TreeNode
@@ -71,6 +81,26 @@ def test_a_pruned_tree_asks_less_and_is_followed_as_it_was_trained(best: list[in
     )
 
 
+def test_a_tree_tells_stencils_from_streams() -> None:
+    samples = [sample(shape, 1024 if shape.around > 1 else 1) for shape in SHAPES]
+    tree = trained(samples)
+    assert all(tree.tile(shape) == (1024 if shape.around > 1 else 1) for shape in SHAPES)
+    assert len(tree.nodes) == 3
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [ClusterShape(12, 3, 1 << 10, 1, *form) for form in ((1, 1), (3, 1), (1, 2), (5, 2))],
+    ids=["stream", "beside", "plane", "around"],
+)
+def test_kernels_of_the_calibration_are_like_their_shapes(shape: ClusterShape) -> None:
+    launch = calibration_launch(shape)
+    program = read_program(launch.source)
+    (found,) = records_of(program, [launch])
+    (cluster,) = layout(found.record, ((0, 1, 2),), (4,)).clusters
+    assert shape_of(found.graph, cluster) == shape
+
+
 def bodies() -> GraphOfRecord:
     program = read_program(FORCES)
     steps = kernel_steps(program, program.kernels[0])
@@ -115,8 +145,9 @@ def test_it_is_kept_with_its_device(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert stored(found) is None
 
 
-def test_the_kernels_run_in_every_tile() -> None:
-    found = sampled(ClusterShape(12, 3, 1 << 10, 16), name_of(device()), "cpu", 0.0)
+@pytest.mark.parametrize("form", [(16, 1, 1), (1, 3, 1), (1, 1, 2), (1, 5, 2)], ids=["total", "beside", "plane", "around"])
+def test_the_kernels_run_in_every_tile(form: tuple[int, int, int]) -> None:
+    found = sampled(ClusterShape(12, 3, 1 << 10, *form), name_of(device()), "cpu", 0.0)
     assert list(found.times) == [tile for tile in TILES if tile <= 1 << 10]
     assert all(ns > 0 for ns in found.times.values())
     assert "r[k].m0 + r[k].m1 + r[k].m2" in calibration_source(3)
@@ -126,7 +157,7 @@ def test_what_is_wrong_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate"]) == 2
     assert "no device is named" in capfd.readouterr().err
     assert main(["calibrate", "--device", "--shapes", "2"]) == 2
-    assert "--shapes must be between 4 and 48" in capfd.readouterr().err
+    assert "--shapes must be between 4 and 84" in capfd.readouterr().err
 
 
 def test_without_scikit_learn_nothing_is_timed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

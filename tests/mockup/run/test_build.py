@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from layout_advise.mockup.emit.c_text import floating
 from layout_advise.mockup.run.build import build
-from layout_advise.mockup.run.compilers import CLANG, UNTOLD
+from layout_advise.mockup.run.compilers import CLANG, GCC, UNTOLD
 
 GREATEST = 0x7F7FFFFF
 
@@ -90,6 +90,18 @@ LA_EXPORT double sum(const double *restrict a, const int *restrict on, double *r
 """
 
 
+def test_a_promise_makes_vectors_at_o2_too(tmp_path: Path) -> None:
+    """gcc 12 at -O2 vectorises no loop of unknown length by itself."""
+    source = SUM.replace("if (on[i]) found", "if (0) found")
+    plain, told = (
+        build(source, tmp_path / f"{number}.so", "gcc", ("-O2", *flags)) for number, flags in enumerate(((), GCC.promised))
+    )
+    listed = [
+        subprocess.run(["objdump", "-d", str(b.path)], capture_output=True, text=True, check=True) for b in (plain, told)
+    ]
+    assert ["addpd" in each.stdout for each in listed] == [False, True]
+
+
 @pytest.mark.parametrize("untold", [False, True])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_sums_of_independent_loops_stay_in_order(
@@ -98,7 +110,8 @@ def test_sums_of_independent_loops_stay_in_order(
     """clang reorders what it is told to vectorise; with numbers that are not whole the last bits tell."""
     if untold:
         monkeypatch.setattr("layout_advise.mockup.run.compilers.CLANG", replace(CLANG, exact=lambda _: UNTOLD))
-    made = build(SUM, tmp_path / "sum.so", compiler, ("-O3", "-march=x86-64-v2"))
+    promised = GCC.promised if compiler == "gcc" else CLANG.promised
+    made = build(SUM, tmp_path / "sum.so", compiler, ("-O3", "-march=x86-64-v2", *promised))
     assert made.path is not None, made.reason
     function = ctypes.CDLL(str(made.path)).sum
     function.restype = ctypes.c_double

@@ -22,6 +22,7 @@ TRUE_NS = {
     "original": 1000.0,
     "identity": 1010.0,
     "identity-unrolled": 420.0,
+    "identity-restrict": 2900.0,
     "fast": 400.0,
     "slow": 3000.0,
     "hopeless": 15000.0,

@@ -91,3 +91,7 @@ def test_files_without_types(tmp_path: Path) -> None:
 )
 def test_shapes(one: str, other: str, same: bool) -> None:
     assert (shape(one) == shape(other)) == same
+
+
+def test_a_type_of_several_lines_has_a_shape() -> None:
+    assert shape("box\n*") == shape("box\n *")

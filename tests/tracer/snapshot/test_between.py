@@ -188,6 +188,15 @@ def test_the_programs_last_call_is_followed_by_nothing(program: Path) -> None:
     assert (between.gaps, int(between.records[-1])) == (SIZE, 1)
 
 
+def test_memory_that_is_only_reserved_gets_no_page_tables(program: Path, tmp_path: Path) -> None:
+    command = [str(program), "400", "0", str(tmp_path / "tables")]
+    between = record_calls(command, entry(program), FIRST, SIZE, timeout=60, room=ROOM).between
+    assert between is not None
+    assert (between.gaps, between.why) == (SIZE, "")
+    size, unit = (tmp_path / "tables").read_text().split()
+    assert (int(size) < 8192, unit) == (True, "kB")  # 64 MiB for all of it
+
+
 def between_of(gaps: int) -> Between:
     """Records of a word each."""
     return Between(np.ones(gaps, np.uint64), np.arange(1, gaps + 1, dtype=np.uint64), np.zeros(0, np.uint64), "why")

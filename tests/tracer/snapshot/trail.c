@@ -1,7 +1,10 @@
 /* A solver's loop: the program fills a queue between the calls and changes some of the records; each call empties it. With a
- * second argument it gets another queue, in memory of its own, every so many calls. What each call returns is printed. */
+ * second argument it gets another queue, in memory of its own, every so many calls (0: never); with a third one it reserves
+ * 32 GiB of which it uses nothing, and writes into that file what its page tables take. What each call returns is printed. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 struct node { double weight, step; long seen, rest[5]; };
 struct queue { long head, tail, first[32]; };
 static struct queue own, *queue = &own;
@@ -18,6 +21,16 @@ __attribute__((noipa)) double propagate(struct node *nodes, double by)
     }
     return sum;
 }
+static void write_page_tables(const char *name)
+{
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r"), *out = fopen(name, "w");
+    while (fgets(line, sizeof line, status))
+        if (!strncmp(line, "VmPTE:", 6))
+            fputs(line + 6, out);
+    fclose(out);
+    fclose(status);
+}
 int main(int argc, char **argv)
 {
     long n = 20000, calls = atol(argv[1]), period = argc > 2 ? atol(argv[2]) : 0;
@@ -25,7 +38,11 @@ int main(int argc, char **argv)
     for (long i = 0; i < n; i++)
         nodes[i] = (struct node){i % 97, 1.0 / (i + 1), i % 5 == 0, {1, 2, 3, 4, 5}};
     unsigned long random = 1;
+    if (argc > 3)
+        mmap(0, 32ul << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     for (long c = 0; c < calls; c++) {
+        if (argc > 3 && c % 20 == 0)
+            write_page_tables(argv[3]);
         if (period && c % period == period - 1)
             queue = (struct queue *)((char *)calloc(1, 1 << 20) + c % 3 * 4096);
         queue->head = queue->tail = 0;

@@ -12,6 +12,7 @@ struct registration { uint64_t start, bytes, mode, ioctls; };
 struct page_region { uint64_t start, end, categories; };
 struct scan { uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages, inverted, mask, any, wanted; };
 enum { USER_MODE_ONLY = 1, WP_UNPOPULATED = 1 << 13, WP_ASYNC = 1 << 15, REGISTER_WP = 2, PAGE_IS_WRITTEN = 2, SCAN_BOTH = 3 };
+enum { PAGE_IS_THERE = 8 | 16 }; /* in memory or swapped out: protecting what is not would fill page tables for all of it */
 #define UFFD_API 0xaaull
 #define API_IOCTL 0xc018aa3ful      /* _IOWR(0xAA, 0x3F, struct api) */
 #define REGISTER_IOCTL 0xc020aa00ul /* _IOWR(0xAA, 0x00, struct registration) */
@@ -82,7 +83,7 @@ static int scan_pages(uint64_t from, uint64_t to)
     int written = 0;
     while (from < to) {
         struct scan s = {.size = sizeof s, .flags = SCAN_BOTH, .start = from, .end = to, .vec = (uint64_t)found,
-                         .vec_len = 16, .mask = PAGE_IS_WRITTEN, .wanted = PAGE_IS_WRITTEN};
+                         .vec_len = 16, .mask = PAGE_IS_WRITTEN, .any = PAGE_IS_THERE, .wanted = PAGE_IS_WRITTEN};
         const long n = la_sys(SYS_ioctl, pagemap, SCAN_IOCTL, &s);
         if (n < 0 || s.walk_end <= from)
             return -1;

@@ -19,6 +19,7 @@ struct scan {
 #define PAGEMAP_SCAN 0xc0606610ul
 #define PROTECT_MATCHING 1ull
 #define IS_WRITTEN 2ull
+#define IS_THERE (8ull | 16ull) /* in memory or swapped out: protecting what is not would fill page tables for all of it */
 #define END_OF_USER 0x7ffffffff000ull
 
 enum { WORDS = LA_PAGE / 8, TABLE = 1 << 18, ROWS = 1024 };
@@ -157,7 +158,7 @@ static int note_written(uint64_t rsp, int first)
 {
     static struct written_pages row[ROWS];
     struct scan s = {.size = sizeof s, .flags = PROTECT_MATCHING, .end = END_OF_USER, .to = (uint64_t)row, .room = ROWS,
-                     .all = IS_WRITTEN, .wanted = IS_WRITTEN};
+                     .all = IS_WRITTEN, .any = IS_THERE, .wanted = IS_WRITTEN};
     for (; s.start < s.end; s.start = s.walk_end) {
         const long rows = la_sys(SYS_ioctl, pagemap, PAGEMAP_SCAN, &s);
         if (rows < 0)

@@ -72,7 +72,7 @@ def plain_name(name: str) -> str:
 
 def shape(written: str) -> str:
     """The part of such a text that is layout: scalars by their sizes, dimensions and pointers as they are."""
-    found = re.fullmatch(r"(.*?)((?: ?[*]+| ?\[\d*\])*)", written)
+    found = re.fullmatch(r"(.*?)((?: ?[*]+| ?\[\d*\])*)", written, re.DOTALL)
     assert found is not None  # the first group takes whatever there is
     scalar = found[1].strip()
     return f"{_SIZES.get(scalar, plain_name(scalar))}{found[2].replace(' ', '')}"

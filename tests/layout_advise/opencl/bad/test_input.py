@@ -27,10 +27,10 @@ from layout_advise.opencl.measure.jobs import KernelJob, name_of
 from layout_advise.opencl.measure.processes import in_fresh_process
 from layout_advise.opencl.measure.verify import compared
 from layout_advise.opencl.objects import launch_of
+from layout_advise.opencl.records import records_of
 from layout_advise.opencl.rewrite.rewrite import rewritten
 from layout_advise.opencl.source.kernels import KernelProgram
 from layout_advise.opencl.source.read import read_program
-from layout_advise.opencl.study import records_of
 from tests.support.opencl.kernels import FORCES, device, forces_launch, left_by, random_bytes
 
 RECORD = "typedef struct { float a; int b; int c; } S;\n"

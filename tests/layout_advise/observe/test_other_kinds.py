@@ -1,0 +1,79 @@
+"""Structures that another call has elsewhere: which they are there, and the layouts that they get."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.explore.cost_model import Walk
+from layout_advise.layoutalgebra.explore.families import proposals
+from layout_advise.layoutalgebra.explore.relayout import relayout
+from layout_advise.observe.other_kinds import instances, moved
+
+FIELDS = (Field("a", 0, 8), Field("b", 8, 8))
+
+
+def array(number: int, base: int, count: int = 100, name: str = "cells", site: str | None = "grid.c:7") -> Structure:
+    dims = (Dim(count, 32),)
+    return Structure(f"s{number}", name, base, 32 * count, dims, FIELDS, block_base=base, type="cell", alloc_site=site)
+
+
+MINE = array(0, 0x1000)
+
+
+def test_what_is_allocated_at_one_place_is_one_structure() -> None:
+    (there,) = instances([MINE], [array(3, 0x9000, 25)]).values()
+    assert there == replace(MINE, base=0x9000, bytes=800, block_base=0x9000, dims=(Dim(25, 32),))
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [MINE],  # where it was
+        [array(1, 0x9000, site="grid.c:8")],
+        [replace(array(1, 0x9000), kind="global", alloc_site=None)],
+        [replace(array(1, 0x9000), name="x", type="other")],
+        [],
+    ],
+)
+def test_other_memory_is_none_of_it(others: list[Structure]) -> None:
+    assert instances([MINE], others) == {}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [array(1, 0x9000, name="left"), array(2, 0xA000, name="right")],  # which of them is it?
+        [replace(array(1, 0x9000), fields=(*FIELDS, Field("c", 16, 8)))],
+        [replace(array(1, 0x9000), base=0x9010)],
+        [replace(array(1, 0x9000), dims=(Dim(5, 160), Dim(5, 32)))],
+        [replace(array(1, 0x9000), inexact="the trace is cut")],
+    ],
+)
+def test_what_does_not_fit_is_told(others: list[Structure]) -> None:
+    found = instances([MINE], others)
+    assert found == {"s0": None}
+    assert "lies elsewhere" in str(moved(candidate(), found))
+
+
+def test_names_tell_blocks_of_one_place_apart() -> None:
+    two = [array(0, 0x1000, name="old"), array(1, 0x3000, name="new")]
+    found = instances(two, [array(0, 0x9000, 10, "new"), array(1, 0xA000, 20, "old")])
+    assert {name: there and there.base for name, there in found.items()} == {"s0": 0xA000, "s1": 0x9000}
+
+
+def candidate() -> Candidate:
+    plan = next(p.plan for p in proposals(MINE, Walk(fastest=0), (4,)) if p.families == ("soa",))
+    return Candidate("c1", (relayout(MINE, plan),), ("soa",), ())
+
+
+def test_a_layout_follows_its_structure() -> None:
+    there = replace(MINE, base=0x9000, bytes=800, block_base=0x9000, dims=(Dim(25, 32),))
+    found = moved(candidate(), {"s0": there})
+    assert isinstance(found, Candidate)
+    (layout,) = found.relayouts
+    assert layout.structure == there
+    assert [buffer.bytes for buffer in layout.buffers] == [200, 200]
+    assert moved(candidate(), {}) == candidate()
