@@ -175,10 +175,8 @@ def _use(hotspot: HotspotReport, advised: CandidateReport) -> Iterator[str]:
         yield "The gain includes converting the data before each call and back after it."
     elif costs is not None and costs.around is not None and costs.around.median < 1 and calls:
         slower = factor(1 / costs.around.median)
-        yield (
-            "Change it permanently, or convert once: that pays off after "
-            f"{calls} consecutive calls. Converting around every call is {slower} slower."
-        )
+        once = f", or convert once: that pays off after {calls} consecutive calls" if calls > 1 else ""
+        yield f"Change it permanently{once}. Converting around every call is {slower} slower."
     others = list(dict.fromkeys(f"`{user.symbol}`" for s in structures for user in s.users))
     before = f"Code before call {quantities.number(hotspot.call)} was not monitored."
     places = [s.placement for s in structures if s.placement is not None]

@@ -169,6 +169,8 @@ def test_conversion_and_ties_are_told() -> None:
     assert notes[0] == "Declare the new arrays `restrict`: the gain was measured so."
     assert "pays off after 5 consecutive calls. Converting around every call is 3.3× slower." in notes[1]
     assert "c2 (SoA, compact) is statistically tied with it." in notes
+    soon = told(verdict, msgspec.structs.replace(advised, conversion=Conversion(1.5, 0.5, 1, around=around)))
+    assert "Change it permanently. Converting around" in first_screen(soon, soon.hotspots[0]).notes[1]
 
 
 def test_of_tied_layouts_the_fastest_is_named() -> None:
