@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -64,6 +65,8 @@ class LateLoads:
 
 
 Mockups = Mapping[Variant, Mockup]
+WIDE = re.compile(r"\((?:const )?la_(?:[fi]64x[48]|[fi]32x(?:8|16)|[fi]16x(?:16|32)|[fi]8x(?:32|64)) \*\)")
+"""An access in a mock-up that takes a multiple of 32 bytes for granted."""
 WRITTEN_BEHIND_POINTERS = "between the calls the program writes to objects of it that are reached through pointers"
 
 
@@ -184,6 +187,9 @@ def _make(
             )
         except LayoutAdviseError as error:
             return Mockup(recipe, text, None, None, error.line())
+        if recipe.offset % BUILD.line and WIDE.search(made.text):  # whole vectors of records that begin with a line
+            even = replace(recipe, offset=recipe.offset - recipe.offset % BUILD.line)
+            return _make(even, lifted, trace, source, compiler, folder, name)
         if not check:
             text, flags = made.text, (*compiler.all_flags, *flags_of(recipe, compiler, made))
             translated = made.translated

@@ -32,6 +32,13 @@ class BuildPolicy:
         "bytes",
         "So far from the start of a page new buffers begin when the winner is measured again.",
     )
+    malloc_head: int = limit(
+        16,
+        "bytes",
+        "... and so much further where the program's own arrays do not begin with a line, as glibc gives them.",
+        94,
+    )
+    line: int = limit(64, "bytes", "A cache line.")
 
 
 BUILD = BuildPolicy()

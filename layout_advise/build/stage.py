@@ -156,7 +156,7 @@ def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[V
     wanted.append(Recipe(variant.scalar, recipe.candidate))
     if recipe.candidate is not None and recipe.candidate.block is not None and not tables_of(recipe.candidate):
         wanted.append(Recipe(IDENTITY_BLOCKS, blocks=recipe.candidate))
-    fresh = [replace(r, checked=False, offset=BUILD.offset_again) for r in wanted]
+    fresh = [replace(r, checked=False, offset=BUILD.offset_again + head_of(r)) for r in wanted]
     late = {v for v, m in built.mockups.items() if m.late is not None}
     folder = space.scratch / f"again{source.trace.call}"
     compiler = source.compiler.with_flags(LESS_ALIGNED)
@@ -168,6 +168,14 @@ def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[V
         timed = (again[v] for v in (variant, *FORMS_OF_IDENTITY) if v in again and v in found)
         elsewhere = moved(timed, compiler.executable)
     return Built(source, (), {v: again[v] for v in found}, elsewhere)
+
+
+def head_of(recipe: Recipe) -> int:
+    """How far into a line new arrays begin as a source allocates them: behind the allocator's own bytes, where those that
+    the program has do so. What gains only with arrays that begin with a line gains by that, and not by its layout."""
+    heap = [r.structure for r in recipe.candidate.relayouts if r.structure.kind == "heap"] if recipe.candidate else []
+    aligned = all((s.block_base or s.base) % BUILD.line == 0 for s in heap if s.via is None)
+    return 0 if aligned or recipe.variant.promise == "lanes" else BUILD.malloc_head
 
 
 def worth_timing(built: dict[Variant, Path], best: Variant, kernel: str) -> dict[Variant, Path]:
