@@ -12,16 +12,15 @@ from layout_advise.build.stage import head_of
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, whole
 from layout_advise.layoutalgebra.explore.relayout import relayout
-from layout_advise.mockup.timing.variants import IDENTITY, Variant
+from layout_advise.mockup.timing.variants import IDENTITY, Promise, Variant
 from layout_advise.propose.recipes import Recipe
 
 FIELDS = (Field("a", 0, 8), Field("b", 8, 8))
 MALLOCED = Structure("s0", "p", 0x10010, 1600, (Dim(100, 16),), FIELDS, block_base=0x10010)
 
 
-def recipe(structure: Structure, variant: str = "c1") -> Recipe:
+def recipe(structure: Structure, promise: Promise = "plain") -> Recipe:
     layout = relayout(structure, LayoutPlan(tuple(Group((n,), whole(structure)) for n in (0, 1))))
-    promise = "lanes" if variant.endswith("-lanes") else "plain"
     return Recipe(Variant("c1", promise), Candidate("c1", (layout,), ("soa",), ()))
 
 
@@ -31,7 +30,7 @@ def recipe(structure: Structure, variant: str = "c1") -> Recipe:
         (recipe(MALLOCED), BUILD.malloc_head),
         (recipe(replace(MALLOCED, base=0x10000, block_base=0x10000)), 0),  # the program has aligned them itself
         (recipe(replace(MALLOCED, kind="global")), 0),
-        (recipe(MALLOCED, "c1-lanes"), 0),  # in vector types, which begin with a line in a source, too
+        (recipe(MALLOCED, "lanes"), 0),  # in vector types, which begin with a line in a source, too
         (Recipe(IDENTITY), 0),
     ],
 )
