@@ -37,9 +37,9 @@ class Decision:
     results: tuple[Measured, ...] = ()
     """What was measured of each candidate, with its doubts; of the winner as it was measured again."""
     peers: tuple[Measured, ...] = ()
+    """Other layouts that would do as well as the winner: not shown to be slower."""
     faster: frozenset[str] = frozenset()
     """Ids of the ``peers`` that are shown to be faster than the winner, which is simpler to write."""
-    """Other layouts that would do as well as the winner: not shown to be slower."""
     alike: bool = True
     """Whether the original takes as long in the snapshot as in the running program."""
     kinds: tuple[KindTimes, ...] = ()
