@@ -92,11 +92,12 @@ def _built(layout: dict[str, object], name: str) -> Relayout:
 
 
 def _fits(layout: Relayout) -> bool:
-    """Whether the numbers of fields and buffers are those of some; what is read may be damaged."""
+    """Whether the numbers of fields and buffers are those of some, and every dimension is used; what is read may be
+    damaged."""
     fields, buffers = range(len(layout.structure.fields)), range(len(layout.buffers))
     dims = range(len(layout.structure.dims))
     known = all(one.field in fields and one.buffer in buffers and one.offset >= 0 for one in layout.fields)
-    known = known and all(axis.dim in dims for one in layout.fields for axis in one.axes)
+    known = known and all({axis.dim for axis in one.axes} == set(dims) for one in layout.fields)
     sizes = [*(one.bytes for one in layout.structure.fields), *(one.bytes for one in layout.buffers)]
     return known and all(size > 0 for size in sizes)
 

@@ -74,3 +74,13 @@ def test_a_layout_of_fields_that_there_are_not_is_refused(key: str, value: int, 
             node[name] = value
     (tmp_path / "run" / "regions" / known.region.name / "candidates.json").write_text(json.dumps(changed))
     assert main(["emit", str(tmp_path / "run"), "--as", "c"]) == 1
+
+
+def test_a_layout_without_an_index_is_refused(known: Samples, tmp_path: Path) -> None:
+    shutil.copytree(known.run, tmp_path / "run")
+    changed = copy.deepcopy(known.candidates)
+    for node, name in trees.places(changed):
+        if name == "axes":
+            node[name] = []
+    (tmp_path / "run" / "regions" / known.region.name / "candidates.json").write_text(json.dumps(changed))
+    assert main(["emit", str(tmp_path / "run"), "--as", "rust-soa_derive"]) == 1
