@@ -159,7 +159,9 @@ def _promise(advised: CandidateReport) -> Iterator[str]:
     """What the loop has to be written like beside the layout."""
     if advised.variant == "restrict":
         yield "Declare the new arrays `restrict`: the gain was measured so."
-    elif advised.variant in ("lanes", "simd"):
+    elif advised.variant == "simd":
+        yield "Declare the arrays `restrict` and write the loop for SIMD (`#pragma omp simd`; gcc: -fopenmp-simd)."
+    elif advised.variant == "lanes":
         yield "Write the loop over each block's elements inside the others, arrays `restrict`: see the mock-up in C below."
 
 

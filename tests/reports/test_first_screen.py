@@ -173,6 +173,20 @@ def test_conversion_and_ties_are_told() -> None:
     assert "Change it permanently. Converting around" in first_screen(soon, soon.hotspots[0]).notes[1]
 
 
+@pytest.mark.parametrize(
+    ("variant", "said"),
+    [
+        ("restrict", "Declare the new arrays `restrict`"),
+        ("simd", "write the loop for SIMD (`#pragma omp simd`"),
+        ("lanes", "the loop over each block's elements inside"),
+    ],
+)
+def test_what_the_loop_has_to_be_written_like_is_told(variant: str, said: str) -> None:
+    advised = msgspec.structs.replace(candidate(1, GAIN), variant=variant)
+    shown = told(Verdict("change", "c1", 3.61, "measured-gain", "So.", use="permanent"), advised)
+    assert said in first_screen(shown, shown.hotspots[0]).notes[0]
+
+
 def test_of_tied_layouts_the_fastest_is_named() -> None:
     slow, fast = candidate(2, Interval(3.4, 3.3, 3.5, 9)), candidate(3, Interval(3.7, 3.6, 3.8, 9), families=("pad",))
     verdict = Verdict("change", "c1", 3.61, "measured-gain", "So.", peers=("c2", "c3"))
