@@ -99,8 +99,8 @@ def test_what_has_the_time_is_studied(text: str, tmp_path: Path) -> None:
     assert hotspot.identity is not None
     assert hotspot.identity.evidence == "verified"
     compact = [c for c in hotspot.candidates if "compact" in c.families and c.evidence == "verified"]
-    least = 3 if text is LATER else 1  # what is written between calls is known of one batch
-    assert all(c.verification is not None and c.verification.calls >= least for c in compact)
+    compared = 3 * (hotspot.batch.calls if hotspot.batch is not None else 1)
+    assert all(c.verification is not None and c.verification.calls == compared for c in compact)
     assert compact
 
 
