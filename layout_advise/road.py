@@ -39,6 +39,7 @@ from layout_advise.describe.studied import (
 )
 from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.further_calls import AtKind, verify_all
+from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import contest_of, raw
 from layout_advise.measure.live_outcome import LiveTrial
@@ -208,6 +209,11 @@ def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Veri
     return replace(found, unaffected=one.unaffected)
 
 
+def _rules(proposed: Proposed) -> bool:
+    """Whether a rule gave a layout to try."""
+    return any(ALIGN not in c.families for c in proposed.candidates)
+
+
 def _decision(
     timed: Sequence[KindTimed], copies: Snapshots, proposed: Proposed, verified: Verified, others: Others
 ) -> Asking[Decision]:
@@ -215,7 +221,7 @@ def _decision(
     main, case = timed[0], timed[0].case
     assert main.times is not None
     allow, evidence = case.settings.allow_reassociation, verified.found[IDENTITY].evidence
-    context = VerdictContext(copies.kind, evidence, bool(proposed.candidates), allow, case.settings.live)
+    context = VerdictContext(copies.kind, evidence, _rules(proposed), allow, case.settings.live)
     if not case.kinds:
         return (yield from decide_single(main.times, case.chosen.in_situ_ns, context))
     races = [
@@ -243,7 +249,7 @@ def _decided_live(
     built, found = verified.built, verified.found
     contest = contest_of(proposed.candidates, built.source, built.mockups, found, case.profiled.name, None)
     allow, evidence = case.settings.allow_reassociation, found[IDENTITY].evidence
-    context = VerdictContext(copies.kind, evidence, bool(proposed.candidates), allow)
+    context = VerdictContext(copies.kind, evidence, _rules(proposed), allow)
     identity = identity_of_loops(built.mockups).recipe.variant
     asking = decide_live(contest.entrants, identity, contest.unmeasured, context, why)
     result = _answered(asking, (), trial)

@@ -19,6 +19,7 @@ from layout_advise.build.mockups import (
 )
 from layout_advise.build.policy import BUILD
 from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.mockup.run.code_placement import same_loops
 from layout_advise.mockup.run.same_code import same_code
 from layout_advise.mockup.timing.variants import (
@@ -172,7 +173,10 @@ def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[V
 
 def head_of(recipe: Recipe) -> int:
     """How far into a line new arrays begin as a source allocates them: behind the allocator's own bytes, where those that
-    the program has do so. What gains only with arrays that begin with a line gains by that, and not by its layout."""
+    the program has do so. What gains only with arrays that begin with a line gains by that, and not by its layout; where
+    that is the layout, they begin with one."""
+    if recipe.candidate is not None and ALIGN in recipe.candidate.families:
+        return 0
     heap = [r.structure for r in recipe.candidate.relayouts if r.structure.kind == "heap"] if recipe.candidate else []
     aligned = all((s.block_base or s.base) % BUILD.line == 0 for s in heap if s.via is None)
     return 0 if aligned or recipe.variant.promise == "lanes" else BUILD.malloc_head

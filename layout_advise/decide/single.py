@@ -61,7 +61,7 @@ def decide_single(times: FirstTimes, in_situ_ns: float | None, context: VerdictC
         first, mode = replace(first, lesser=True, between=True), "steady"
     around = Circumstances(in_situ_ns, mode or nearest_mode(first, in_situ_ns), mode is not None, bench.branches)
     now = _results(replace(times, timings=first), around)
-    if not context.rules_apply:
+    if not context.rules_apply and not times.contest.entrants:
         decision = Decision(now.timings, None, around.mode, decide((), context), None, context.snapshot)
     else:
         decision = yield from _decided(now, context)

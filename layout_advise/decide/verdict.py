@@ -35,6 +35,7 @@ class VerdictContext:
     snapshot: Literal["criu", "fork"]
     identity_evidence: Evidence
     rules_apply: bool
+    """Whether there is a layout to try that a rule gave; to begin with a cache line is no rule's."""
     allow_reassociation: bool = False
     live: LiveWish = "auto"
     """Whether candidates are tried in the running program: always, never, or where the snapshot is unlike it."""
@@ -121,7 +122,7 @@ def decide(candidates: Sequence[Measured], context: VerdictContext, ahead: Ahead
     rounding = rounding_problem(context)
     if rounding is not None:
         return rounding
-    if not context.rules_apply:
+    if not context.rules_apply and all(c.ceiling() is None for c in candidates):
         if context.identity_evidence in ("verified", "close"):
             return Verdict(
                 "keep", None, None, Reason.NO_RULE_APPLIES, "Keep it: no layout rule applies to what the hotspot touches."

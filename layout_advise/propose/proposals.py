@@ -12,6 +12,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.cost_model import Walk
 from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.explore.joint_candidates import spread
+from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.layoutalgebra.merge.merged_candidates import SharedIndex, merged_candidates, with_merged
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.remap.conversion_view import View, view
@@ -19,6 +20,7 @@ from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.observe import Observation, density
 from layout_advise.propose.field_clusters import suggested
+from layout_advise.propose.line_starts import alone, in_whole_lines, worth_lines
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.shared_index import shared_indices
 from layout_advise.propose.source import Source
@@ -53,17 +55,18 @@ def proposed(
 def refused(seen: Observation, source: Source) -> frozenset[str]:
     """Ids of the structures whose layouts the lifted code cannot be re-indexed for, where several could be re-laid together:
     one that cannot would keep the others from being measured."""
-    alone = propose(replace(seen, exchanged=()), 1000)
-    first = {one.relayouts[0].structure.id: one for one in alone if len(one.relayouts) == 1}
-    if len(first) < 2:
-        return frozenset()
+    each = [alone((one,)) for one in in_whole_lines(seen.structures)]
+    each += [one for one in propose(replace(seen, exchanged=()), 1000) if ALIGN not in one.families]
+    first = {one.relayouts[0].structure.id: one for one in each if len(one.relayouts) == 1}
+    several = len(first) > 1
     found = set()
     for name, candidate in first.items():
         form, trace = source.code.of(Recipe(Variant(name), candidate), seen.trace, seen.structures)
         try:
             plan(form, candidate, bind(form, trace, seen.structures))
         except RemapError:
-            found.add(name)
+            if several or ALIGN in candidate.families:
+                found.add(name)
     return frozenset(found)
 
 
@@ -75,7 +78,7 @@ def propose(
     beside: Sequence[Observation] = (),
 ) -> tuple[Candidate, ...]:
     """Candidate layouts of what was seen, best under the model first, at most ``budget``; arrays with a ``shared`` index are
-    also merged. What calls ``beside`` it use together counts as well."""
+    also merged, and plain ones may begin with a line. What calls ``beside`` it use together counts as well."""
     walks = {
         d.structure.id: Walk(
             d.fastest,
@@ -90,7 +93,8 @@ def propose(
     swapped = frozenset[str]().union(*seen.exchanged)
     single = [s for s in seen.structures if s.id not in refused and s.id not in swapped]
     merged = merged_candidates(single, shared, walks, lanes)
-    room = max(1, budget - 1) if merged else budget
+    lines = worth_lines(seen.structures, (*refused, *swapped))
+    room = max(1, budget - bool(merged) - (lines is not None))
     found = explore(
         seen.structures,
         lanes=lanes,
@@ -100,8 +104,14 @@ def propose(
         exchanged=seen.exchanged,
         suggested=suggested(seen, beside),
     )
-    kept = tuple(replace(c, id=f"c{number}") for number, c in enumerate(spread(found, room), 1))
-    return with_merged(kept, merged, seen.structures, budget) if merged else kept
+    kept = numbered(spread(found, room))
+    kept = with_merged(kept, merged, seen.structures, max(1, budget - (lines is not None))) if merged else kept
+    return numbered((*kept, lines)) if lines is not None and len(kept) < budget else kept
+
+
+def numbered(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """The candidates in their order, ``c1`` first."""
+    return tuple(replace(c, id=f"c{number}") for number, c in enumerate(candidates, 1))
 
 
 def views_of(source: Source, candidates: Sequence[Candidate]) -> dict[str, View]:

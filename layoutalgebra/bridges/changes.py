@@ -21,6 +21,8 @@ from layout_advise.layoutalgebra.bridges.declarations import (
     unique,
 )
 from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Relayout, Structure
+from layout_advise.layoutalgebra.explore.plans import LINE
+from layout_advise.layoutalgebra.explore.relayout import ALIGN
 
 MOST_ACCESSES = 6
 """Fields whose accesses are written out."""
@@ -32,6 +34,8 @@ _REMARK = re.compile(r"\s*/\*.*?\*/")
 def source_change(candidate: Candidate) -> str:
     """The change of the source that ``candidate`` asks for, as the lines of a diff; of a temporary layout what its copies
     need beside the data as it is."""
+    if ALIGN in candidate.families:
+        return "".join(f"{line}\n" for layout in candidate.relayouts for line in _in_whole_lines(layout.structure))
     lines: list[str] = []
     taken: set[str] = set()
     for layout in candidate.stored:
@@ -48,6 +52,20 @@ def source_change(candidate: Candidate) -> str:
             )
         lines += _accesses(own, layout, arrays)
     return "\n".join(lines) + "\n"
+
+
+def _in_whole_lines(structure: Structure) -> list[str]:
+    """The array as it is, and as one that begins with a cache line."""
+    name, counts, field = identifier(structure.name), [dim.count for dim in structure.dims], structure.fields[0]
+    rest = "".join(f"[{n}]" for n in counts[1:])
+    today = _today(structure, keeps=False, stays=False)
+    if structure.kind not in ("heap", "mapped"):
+        keyword = "alignas" if _in_cxx(structure) else "_Alignas"
+        return [*today, f"+{keyword}({LINE}) {declare_run(field, f'{name}[{counts[0]}]{rest}', 1)};"]
+    pointer = declare_run(field, f"(*{name}){rest}" if rest else f"*{name}", 1)
+    size = -(-structure.count * structure.element_bytes // LINE) * LINE
+    cast = f"({declare_run(field, f'(*){rest}' if rest else '*', 1)})" if _in_cxx(structure) else ""
+    return [*today, f"+{pointer} = {cast}aligned_alloc({LINE}, {size});"]
 
 
 def _name(candidate: Candidate, layout: Relayout, number: int) -> str:

@@ -15,6 +15,9 @@ from layout_advise.layoutalgebra.explore.placement import buffer_name, place_gro
 from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPlan, check_plan, whole
 from layout_advise.layoutalgebra.explore.rewritten_parts import derivation, runs_of, shown_steps
 
+ALIGN = "align"
+"""Family, and step of the derivation: arrays as they are, in blocks that begin with a cache line."""
+
 
 def relayout(structure: Structure, plan: LayoutPlan, *, checked: bool = True) -> Relayout:
     """The layout that ``plan`` makes of ``structure``: terms and rules by rewriting, the map in bytes checked against them.

@@ -13,6 +13,7 @@ FAMILY_NAMES = {
     "gather": "gathered",
     "complex": "complex",
     "merge": "merged",
+    "align": "line-aligned",
 }
 
 FAMILY_NOTES = {
@@ -27,6 +28,7 @@ FAMILY_NOTES = {
     "complex": "neighbouring fields, as the two parts of a complex number, stay side by side in the blocks",
     "gathered": "objects that lie anywhere are stored one after another, in the order of the pointers to them",
     "merged": "arrays that are used with one index are stored as one array of structures; | marks where another one begins",
+    "line-aligned": "arrays as they are, but for their blocks, which begin with a cache line",
 }
 
 RULE_NOTES = {
@@ -41,6 +43,7 @@ RULE_NOTES = {
     "9": "divide into two structures, one behind the other",
     "merge": "lay arrays that are used with one index one behind the other, to make one array of structures of them",
     "gather": "store objects that lie anywhere one after another",
+    "align": "begin the block with a cache line",
 }
 """The rewriting rules of the layout algebra, by number; 1 to 7 as in the paper (Haine, Aumage, Barthou, Euro-Par 2017)."""
 

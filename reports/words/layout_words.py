@@ -65,6 +65,8 @@ def transformation(
     if "merge" in kinds:
         shape = f"blocks of {block} structures (AoSoA)" if "aosoa" in kinds else "structures"
         return f"together, as an array of {shape} with one element of each{', with padding' if 'pad' in kinds else ''}"
+    if list(kinds) == ["align"]:
+        return "as it is, in a block that begins with a cache line"
     if list(kinds) == ["permute"]:  # most often a matrix of numbers, which is no array of structures
         return f"with {_EXTRAS['permute']}"
     extra = [f"with {word}" for kind, word in _EXTRAS.items() if kind in kinds]
@@ -102,6 +104,8 @@ def _head(kinds: Sequence[str], block: int | None, groups: int) -> tuple[str, st
         return "as SoA", " of "
     if "compact" in kinds:
         return "in two parts", ": "
+    if "align" in kinds:
+        return "from the start of a cache line on", ""
     if "permute" in kinds:
         return "with its dimensions in another order", ""
     return next((f"with {word}" for kind, word in _BRIEF_EXTRAS.items() if kind in kinds), "as it is"), ""
