@@ -12,10 +12,12 @@ from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.derive import plain_reason
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.families import HALF
+from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.observe.observe import Observation, density
 from layout_advise.observe.other_kinds import Others, blocks_of
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
+from layout_advise.reports.words.hotspot_words import unsaid
 
 NO_OTHER = "the rules gave no other layout of it"
 """Of a structure to which rules may apply, and did not."""
@@ -23,9 +25,24 @@ NO_OTHER = "the rules gave no other layout of it"
 
 def with_untried(verdict: Verdict, seen: Observation, tried: Collection[Candidate]) -> Verdict:
     """``verdict``, where it is a ``keep`` with a sentence on each part of what the call touches that was not tried.
-    ``tried`` are the candidates that were measured."""
-    verdict = doubt_unknown(doubt_steps(doubt_sparse(verdict, seen, tried), seen.derived), seen)
-    return with_plain_reasons(doubt_scattered(verdict, seen), seen)
+    ``tried`` are the candidates that were measured. That plain arrays gain nothing by another start says nothing of what
+    rules could arrange."""
+    only = bool(tried) and all(ALIGN in one.families for one in tried)
+    verdict = _left_to_rules(verdict) if only and verdict.action == "undecided" else verdict
+    starts = only and verdict.action == "keep"
+    asked = msgspec.structs.replace(verdict, reason=Reason.NO_RULE_APPLIES) if starts else verdict
+    told = doubt_unknown(doubt_steps(doubt_sparse(asked, seen, tried), seen.derived), seen)
+    told = with_plain_reasons(doubt_scattered(told, seen), seen)
+    return msgspec.structs.replace(told, reason=verdict.reason) if starts and told.action == "keep" else told
+
+
+def _left_to_rules(verdict: Verdict) -> Verdict:
+    """Where no rule applies, what another start of the arrays may gain or not is told, and leaves it at that."""
+    if verdict.reason in (Reason.IDENTITY_NOT_VERIFIED, Reason.ROUNDING_ONLY):
+        return verdict
+    open_still = unsaid(verdict.text)
+    text = f"Keep it: no layout rule applies to what the hotspot touches. {open_still[:1].upper()}{open_still[1:]}"
+    return msgspec.structs.replace(verdict, action="keep", reason=Reason.NO_RULE_APPLIES, text=text, doubt=None)
 
 
 def with_plain_reasons(verdict: Verdict, seen: Observation) -> Verdict:
@@ -45,7 +62,8 @@ def with_plain_reasons(verdict: Verdict, seen: Observation) -> Verdict:
 def _beside(verdict: Verdict, text: str, reason: Reason = Reason.NOT_ALL_TRIED) -> Verdict:
     """``verdict`` with a sentence on what was not tried; where nothing was measured, that leaves it undecided."""
     if verdict.reason == Reason.NO_RULE_APPLIES:
-        return undecided(reason, f"no layout was measured. Not tried: {text}")
+        but = " but with another start" if verdict.about is not None else ""
+        return undecided(reason, f"no layout was measured{but}. Not tried: {text}")
     return msgspec.structs.replace(verdict, text=f"{verdict.text} Not tried: {text}")
 
 
@@ -87,9 +105,9 @@ def doubt_unknown(verdict: Verdict, seen: Observation) -> Verdict:
 
 
 def without_hope(seen: Observation, candidates: Collection[Candidate]) -> Verdict | None:
-    """Why measuring could tell nothing of the layout: there is no other one to try, and what much of the data is was not
+    """Why measuring could tell nothing of the layout: no rule gives another one to try, and what much of the data is was not
     recognised. None where it could."""
-    if candidates:
+    if any(ALIGN not in one.families for one in candidates):
         return None
     verdict = doubt_unknown(Verdict("keep", None, None, Reason.NO_RULE_APPLIES, ""), seen)
     return verdict if verdict.action == "undecided" else None

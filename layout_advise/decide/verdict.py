@@ -164,8 +164,9 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
     many = many if tried > 1 else "1 other layout was measured and does not gain"
     than = "speed of the unchanged layout" if best.form in WRITTEN else "unchanged mock-up's speed"
     least = 100 * (context.bound - 1)
+    none = "" if context.rules_apply else "no layout rule applies to what the hotspot touches; "
     text = (
-        f"Keep it: {many} {least:.0f} % ({'the best, ' if tried > 1 else ''}{named([best])}"
+        f"Keep it: {none}{many} {least:.0f} % ({'the best, ' if tried > 1 else ''}{named([best])}"
         f"{',' if tried > 1 else ''} stays below {best.ceiling():.2f} times the {than}).{_form(known, context)}"
     )
     text += f" {named(unmeasured)} could not be measured{_why(unmeasured)}." if unmeasured else ""

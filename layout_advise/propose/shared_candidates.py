@@ -60,7 +60,7 @@ def fitted(candidates: Sequence[Candidate], structures: Sequence[Structure]) -> 
     for candidate in candidates:
         own = [(r, here[place_of(r.structure)]) for r in candidate.relayouts if place_of(r.structure) in here]
         if own and all(_same(r.structure, structure) for r, structure in own):
-            fit = _of(candidate, [replace(r, structure=structure) for r, structure in own])
+            fit = _of(candidate, [_as_here(r, structure) for r, structure in own])
             found.setdefault(layout_key(fit), fit)
     return tuple(found.values())
 
@@ -87,6 +87,13 @@ def _same(one: Structure, other: Structure) -> bool:
     """Whether they have the same elements and fields (what a region knows of them beyond that may differ)."""
     spans = ([(f.offset, f.bytes) for f in s.fields] for s in (one, other))
     return (one.base, one.dims) == (other.base, other.dims) and next(spans) == next(spans)
+
+
+def _as_here(layout: Relayout, structure: Structure) -> Relayout:
+    """The layout of the same memory as a region has it, whose fields may be called otherwise."""
+    names = {old.name: new.name for old, new in zip(layout.structure.fields, structure.fields, strict=True)}
+    parts = tuple(replace(p, fields=tuple(names[name] for name in p.fields)) for p in layout.parts)
+    return replace(layout, structure=structure, parts=parts)
 
 
 def _of(candidate: Candidate, relayouts: Sequence[Relayout]) -> Candidate:

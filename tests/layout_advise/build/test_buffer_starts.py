@@ -13,10 +13,12 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, 
 from layout_advise.layoutalgebra.explore.plans import Group, LayoutPlan, whole
 from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.mockup.timing.variants import IDENTITY, Promise, Variant
+from layout_advise.propose.line_starts import worth_lines
 from layout_advise.propose.recipes import Recipe
 
 FIELDS = (Field("a", 0, 8), Field("b", 8, 8))
 MALLOCED = Structure("s0", "p", 0x10010, 1600, (Dim(100, 16),), FIELDS, block_base=0x10010)
+PLAIN = replace(MALLOCED, dims=(Dim(100, 16),), fields=(Field("a", 0, 16, None, 1),))
 
 
 def recipe(structure: Structure, promise: Promise = "plain") -> Recipe:
@@ -32,6 +34,7 @@ def recipe(structure: Structure, promise: Promise = "plain") -> Recipe:
         (recipe(replace(MALLOCED, kind="global")), 0),
         (recipe(MALLOCED, "lanes"), 0),  # in vector types, which begin with a line in a source, too
         (Recipe(IDENTITY), 0),
+        (Recipe(Variant("c1"), worth_lines((PLAIN,))), 0),  # that is the layout
     ],
 )
 def test_arrays_begin_behind_the_allocators_own_bytes(one: Recipe, head: int) -> None:

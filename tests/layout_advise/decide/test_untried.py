@@ -11,6 +11,7 @@ import pytest
 from layout_advise.decide.untried import doubt_unknown, with_untried, with_untried_kinds, without_hope
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
+from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, Others
@@ -76,6 +77,35 @@ def test_where_no_rule_applies_each_structure_says_why() -> None:
     assert with_untried(measured, seen, ()) == measured
 
 
+def test_another_start_of_plain_arrays_answers_no_doubt() -> None:
+    """Records that nothing declares are as untried as before."""
+    lines = Candidate("c1", (), (ALIGN,), (ALIGN,))
+    kept = Verdict("keep", None, None, "no-gain", "Keep it: one was measured.", about="c1")
+    seen = observed((1000, 5), None)
+    told = with_untried(kept, seen, (lines,))
+    assert (told.action, told.reason) == ("keep", "no-gain")
+    assert "`a0` (100% of the accesses): a plain array of one scalar" in told.text
+    records = replace(seen, derived=(replace(seen.derived[0], steps=3), *seen.derived[1:]))
+    asked = with_untried(kept, records, (lines,))
+    assert (asked.action, asked.reason) == ("undecided", "records-unclear")
+    assert "no layout was measured but with another start. Not tried: records of 3" in asked.text
+    other = Candidate("c2", (), ("soa",), ())
+    assert with_untried(kept, records, (lines, other)).action == "keep"
+
+
+def test_where_no_rule_applies_an_open_start_leaves_it_at_that() -> None:
+    lines, seen = Candidate("c1", (), (ALIGN,), (ALIGN,)), observed((1000, 5), None)
+    left = Verdict("undecided", None, None, "within-noise", "Undecided: it runs 0.9 to 1.2 times as fast.", about="c1")
+    told = with_untried(left, seen, (lines,))
+    assert (told.action, told.reason, told.about) == ("keep", "no-rule-applies", "c1")
+    said = "Keep it: no layout rule applies to what the hotspot touches. It runs 0.9 to 1.2 times as fast. `a0` (100%"
+    assert told.text.startswith(said)
+    wrong = Verdict("undecided", None, None, "identity-not-verified", "Undecided: it differs.")
+    assert with_untried(wrong, seen, (lines,)) == wrong
+    other = Candidate("c2", (), ("soa",), ())
+    assert with_untried(left, seen, (lines, other)) == left
+
+
 def test_a_structure_to_which_rules_may_apply_is_named_where_they_gave_nothing() -> None:
     """argon2's blocks, numbers in three dimensions: no structure was named at all."""
     seen = observed((1000, 500), None)
@@ -92,6 +122,7 @@ def test_nothing_is_timed_where_it_could_tell_nothing() -> None:
     verdict = without_hope(unclear, ())
     assert verdict is not None
     assert (verdict.action, verdict.reason) == ("undecided", "structure-unclear")
+    assert without_hope(unclear, (Candidate("c1", (), (ALIGN,), (ALIGN,)),)) == verdict
     one = Candidate("c1", (), ("soa",), (), None, False, False, {})
     assert without_hope(unclear, (one,)) is None
     assert without_hope(observed((1000, 100), None), ()) is None

@@ -182,6 +182,14 @@ def test_no_rule_applies_is_keep_when_the_identity_is_verified() -> None:
     assert decide([], context(rules_apply=False, identity_evidence="rejected")).action == "undecided"
 
 
+def test_what_no_rule_gave_counts_where_it_was_measured() -> None:
+    assert decide([GAIN], context(rules_apply=False)).action == "change"
+    kept = decide([LOSS], context(rules_apply=False))
+    assert (kept.action, kept.reason) == ("keep", "no-gain")
+    assert kept.text.startswith("Keep it: no layout rule applies to what the hotspot touches; 1 other layout was measured")
+    assert decide([UNMEASURED], context(rules_apply=False)).reason == "no-rule-applies"
+
+
 def test_only_the_second_measurement_counts() -> None:
     first = decide([GAIN], context())
     assert confirm(first, GAIN, context()).action == "change"

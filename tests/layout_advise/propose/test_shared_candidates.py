@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from layout_advise.layoutalgebra.bridges.printed_maps import printed_map
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.observe.observe import Observation
@@ -51,6 +52,16 @@ def test_a_region_gets_them_with_its_own_structures_and_the_same_ids() -> None:
     fit = fitted(shared, [own, OTHER])
     assert [c.id for c in fit] == [c.id for c in shared]
     assert {r.structure.id for c in fit for r in c.relayouts} == {"s7"}
+
+
+def test_fields_are_called_as_the_region_calls_them() -> None:
+    """cjpeg: a plain array is `value` where nothing names it, and another region knows its name."""
+    shared = shared_candidates([proposed(RECORD)], BUDGET)
+    own = replace(RECORD, fields=tuple(replace(f, name=f"own_{f.name}") for f in RECORD.fields))
+    for one in fitted(shared, [own]):
+        (layout,) = one.relayouts
+        assert sorted(name for part in layout.parts for name in part.fields) == sorted(f.name for f in own.fields)
+        assert all(printed_map(layout, part) for part in layout.parts)
 
 
 def test_what_does_not_fit_a_region_is_left_out() -> None:
