@@ -12,6 +12,7 @@ from layout_advise.build.compile_flags import flags_of
 from layout_advise.build.policy import BUILD
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.mockup.emit import EmitSettings, emit
 from layout_advise.mockup.evidence.binding import bind, keys_made
 from layout_advise.mockup.ir.lifted import Lifted
@@ -50,7 +51,8 @@ class Mockup:
     written_out: bool = False
     """Whether loops over fields that the original has are written out."""
     translated: frozenset[str] = frozenset()
-    """Ids of the structures of which it makes addresses places one by one (:class:`~layout_advise.mockup.emit.Emitted`)."""
+    """Ids of the structures of which it makes addresses places one by one (:class:`~layout_advise.mockup.emit.Emitted`), and
+    of those that only begin elsewhere."""
     late: LateLoads | None = None
     """The same with its loads in another order."""
 
@@ -192,7 +194,7 @@ def _make(
             return _make(even, lifted, trace, source, compiler, folder, name)
         if not check:
             text, flags = made.text, (*compiler.all_flags, *flags_of(recipe, compiler, made))
-            translated = made.translated
+            translated = made.translated | _moved(recipe.candidate)
         # the check build is compiled quickly: it runs once
         target = folder / f"{name or recipe.variant}{'.check' if check else ''}.so"
         result = build(made.text, target, compiler.executable, ("-O1",) if check else flags)
@@ -200,6 +202,12 @@ def _make(
             return Mockup(recipe, text, None, None, result.reason or "it does not compile")
         built[number] = result.path
     return Mockup(recipe, text, built[0], built[1], None, flags=flags, translated=translated)
+
+
+def _moved(candidate: Candidate | None) -> frozenset[str]:
+    """Ids of the structures that only begin elsewhere: held against the same code in the place that they have."""
+    starts = candidate is not None and ALIGN in candidate.families
+    return frozenset(r.structure.id for r in candidate.relayouts) if starts and candidate is not None else frozenset()
 
 
 def _settings(recipe: Recipe, source: Source, compiler: Compiled, *, check: bool) -> EmitSettings:

@@ -35,13 +35,12 @@ def in_whole_lines(structures: Sequence[Structure]) -> Iterator[Relayout]:
         start = one.block_base or one.base
         if not _is_plain(one) or start % LINE == 0:
             continue
-        same, tight = unchanged(one), relayout(one, tight_plan(one))
-        if map_key(tight) != map_key(same):
+        tight = relayout(one, tight_plan(one))
+        if map_key(tight) != map_key(unchanged(one)):
             continue  # rows with room between them
-        head = (one.base - start) % LINE
-        maps = tuple(replace(m, offset=m.offset + head) for m in same.fields)
-        buffers = tuple(replace(b, bytes=b.bytes + head) for b in tight.buffers)
-        yield replace(tight, fields=maps, buffers=buffers, rules=(ALIGN,))
+        moved = unchanged(one, (one.base - start) % LINE)
+        buffer = replace(tight.buffers[0], bytes=moved.bytes)
+        yield replace(tight, fields=moved.fields, buffers=(buffer,), rules=(ALIGN,))
 
 
 def _is_plain(structure: Structure) -> bool:

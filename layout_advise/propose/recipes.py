@@ -8,7 +8,8 @@ from typing import Literal
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
-from layout_advise.layoutalgebra.explore.relayout import unchanged
+from layout_advise.layoutalgebra.explore.plans import LINE
+from layout_advise.layoutalgebra.explore.relayout import ALIGN, unchanged
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
 from layout_advise.mockup.remap.plan import plan
@@ -106,7 +107,9 @@ class Code:
 
     def promises_of(self, candidate: Candidate) -> tuple[Promise, ...]:
         """Those of one layout: besides, with the loop over a block's elements inside, where the elements lie in blocks and
-        have loops of their own."""
+        have loops of their own. Arrays that only begin elsewhere are held against the same code: one is enough."""
+        if ALIGN in candidate.families:
+            return ("plain",)
         turned = candidate.block is not None and any(map(_abreast, self.bodies))
         return (*self.promises, "lanes") if turned else self.promises
 
@@ -117,8 +120,8 @@ class Code:
 
 
 def reindexed(structures: Sequence[Structure], names: Collection[str], variant: Variant = IDENTITY_REINDEXED) -> Recipe:
-    """The unchanged layout of the structures ``names``, reached as another one is reached."""
-    layouts = tuple(unchanged(s) for s in structures if s.id in names)
+    """The unchanged layout of the structures ``names``, reached as another one is reached: as far into a line as it lies."""
+    layouts = tuple(unchanged(s, s.base % LINE) for s in structures if s.id in names)
     return Recipe(variant, through=Candidate("identity", layouts, (), ()))
 
 

@@ -58,11 +58,13 @@ def tight_plan(structure: Structure) -> LayoutPlan:
     return LayoutPlan((Group(tuple(range(len(structure.fields))), whole(structure)),))
 
 
-def unchanged(structure: Structure) -> Relayout:
-    """The layout that the structure has, in a buffer of its own: its fields where they are."""
+def unchanged(structure: Structure, head: int = 0) -> Relayout:
+    """The layout that the structure has, in a buffer of its own that begins ``head`` bytes before it: its fields where they
+    are."""
     axes = tuple(Axis(k, "whole", 1, dim.stride) for k, dim in enumerate(structure.dims))
-    maps = tuple(FieldMap(k, 0, field.offset, axes) for k, field in enumerate(structure.fields))
-    return Relayout(structure, maps, (Buffer(structure.name, structure.dims[0].count * structure.dims[0].stride),), (), "")
+    maps = tuple(FieldMap(k, 0, head + field.offset, axes) for k, field in enumerate(structure.fields))
+    size = head + structure.dims[0].count * structure.dims[0].stride
+    return Relayout(structure, maps, (Buffer(structure.name, size),), (), "")
 
 
 def of_another(layout: Relayout, structure: Structure) -> Relayout | None:
