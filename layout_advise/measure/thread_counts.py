@@ -20,7 +20,7 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import ORIGINAL, Variant
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.threads import ByThreads, ThreadCount, Time
-from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.verify.copies import in_copies
@@ -123,7 +123,8 @@ def _verify(program: AgentProcess, at: _At, own: int, runner: Runner, trace: Tra
 
 
 def _variants(runner: Runner, at: _At) -> list[Timed]:
-    return [Timed(s.variant, s.mockup, s.forbidden) for s in runner.subjects if s.variant not in at.failed]
+    able = [s for s in runner.subjects if s.variant not in at.failed]
+    return [Timed(s.variant, s.mockup, tuple(r for r in s.forbidden if isinstance(r, Range))) for s in able]
 
 
 def _time(snapshots: Restorer, at: _At, runner: Runner, memory: Memory, plan: TimingPlan) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
-from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.evidence.evidence import Evidence
+from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.evidence.pointer_tables import PointerTable, covering
 from layout_advise.mockup.ir.data_branches import branches_on_data
 from layout_advise.mockup.ir.lifted import Lifted
@@ -17,7 +19,7 @@ from layout_advise.mockup.run.code_placement import InnerLoop, hot_loop
 from layout_advise.observe.observe import Observation, is_beyond_the_l2
 from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.recipes import Code
-from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.process.stopped_program import Range, Strided
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.source_names import in_source
 from layout_advise.tracer.program.symbols import Function
@@ -72,6 +74,14 @@ class Source:
         """The memory that a mock-up of ``candidate`` must not touch: see :func:`forbidden`."""
         return forbidden(candidate, self.tables)
 
+    def guarded(self, candidate: Candidate | None) -> tuple[Range | Strided, ...]:
+        """What is guarded while it is compared: all of that; where calls stay calls, which may use members that keep their
+        places, only those that are re-laid."""
+        if candidate is None or not kept_calls(self.lifted):
+            return self.forbidden(candidate)
+        parts = [members_of(r) or forbidden(replace(candidate, relayouts=(r,)), self.tables) for r in candidate.relayouts]
+        return tuple(item for part in parts for item in part)
+
 
 def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Function, *, verify: bool = False) -> Source:
     """The source of mock-ups for the observed call; ``verify``: the lifted form is checked after each pass."""
@@ -116,6 +126,23 @@ def code_of(seen: Observation, lifted: Lifted, *, verify: bool = False) -> Code:
     image = open_image(seen.region.path, seen.region.load_base)
     forms = rewrite(lifted, Evidence.of(seen.trace, seen.structures, image.read), seen.tables, verify=verify)
     return Code(lifted.as_pointers or lifted, forms.elements, forms.gathered, forms.rolled)
+
+
+def members_of(layout: Relayout) -> tuple[Strided, ...]:
+    """The members that ``layout`` re-lays, of all elements, neighbours together; empty where no others keep their places, or
+    where the elements do not follow each other."""
+    structure, runs = layout.structure, list[tuple[int, int]]()
+    for lo, hi in sorted((f.offset, f.offset + f.bytes) for f in structure.fields):
+        if runs and runs[-1][1] == lo:
+            runs[-1] = runs[-1][0], hi
+        else:
+            runs.append((lo, hi))
+    step = structure.element_bytes
+    in_a_row = all(a.stride == b.count * b.stride for a, b in pairwise(structure.dims))
+    if structure.via is not None or layout.chosen is not None or not in_a_row or runs == [(0, step)]:
+        return ()
+    end = structure.base + structure.count * step
+    return tuple(Strided(structure.base + lo, end, step, hi - lo) for lo, hi in runs)
 
 
 def forbidden(candidate: Candidate | None, tables: Mapping[str, PointerTable] | None = None) -> tuple[Range, ...]:

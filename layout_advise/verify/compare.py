@@ -33,7 +33,7 @@ def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mo
             continue
         candidate = item.recipe.relaid
         moves = expected_moves(candidate, code, source) if candidate is not None else None
-        forbidden = source.forbidden(candidate)
+        forbidden = source.guarded(candidate)
         subjects.append(Subject(variant, item.path, item.check, forbidden, moves))
         if item.late is not None and variant.reordered not in made:
             subjects.append(Subject(variant.reordered, item.late.path, None, forbidden, moves))

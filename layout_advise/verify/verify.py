@@ -24,7 +24,7 @@ from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.flow import RIP
 from layout_advise.mockup.machine.openmp_runtime import is_dynamic
 from layout_advise.mockup.timing.variants import Variant
-from layout_advise.tracer.process.stopped_program import Range, RunResult, StoppedProgram
+from layout_advise.tracer.process.stopped_program import Range, RunResult, StoppedProgram, Strided
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.trace.trace import Registers, Trace
 from layout_advise.verify.order_dependent_sums import SharedSum, farthest
@@ -41,13 +41,13 @@ NOT_TAKEN = "it took a way that no compared call of the original took"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A mock-up to verify. ``forbidden`` is the memory of the structures that it re-lays; ``remapped`` how many accesses
+    """A mock-up to verify. ``forbidden`` is the memory that it re-lays; ``remapped`` how many accesses
     of one call must go to new buffers, at least and at most (None: do not check, for the identity)."""
 
     variant: Variant
     mockup: Path
     check: Path | None
-    forbidden: tuple[Range, ...]
+    forbidden: tuple[Range | Strided, ...]
     remapped: tuple[int, int] | None
 
 

@@ -55,6 +55,16 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Strided:
+    """``bytes`` at ``start``, and again after each ``stride`` up to ``end``: a field of all elements."""
+
+    start: int
+    end: int
+    stride: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One timed call. ``faults`` are minor page faults during the call (validity flag); ``canary`` are the ticks that a
     fixed loop of additions took, the slower of one right before and one right after, and ``memory`` those of reading what
@@ -159,14 +169,14 @@ class StoppedProgram(Protocol):
         self,
         variant: int,
         *,
-        forbidden: Sequence[Range] = (),
+        forbidden: Sequence[Range | Strided] = (),
         records: tuple[Path, int] | None = None,
     ) -> RunResult:
         """For comparing: copy in, make ``forbidden`` inaccessible, run once, make it accessible, copy out.
 
-        Partial pages at the edges of ``forbidden`` cannot be protected: their bytes that belong to it are overwritten by a
-        poison pattern during the run and put back before copy-out. ``records`` (file, capacity) collects a check build's
-        records. Meant for a fork that is thrown away afterwards.
+        Partial pages at the edges of ``forbidden``, and fields between others, cannot be protected: their bytes that belong
+        to it are overwritten by a poison pattern during the run and put back before copy-out. ``records`` (file, capacity)
+        collects a check build's records. Meant for a fork that is thrown away afterwards.
         """
         ...
 

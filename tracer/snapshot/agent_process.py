@@ -30,6 +30,7 @@ from layout_advise.tracer.process.stopped_program import (
     Range,
     RunResult,
     Sample,
+    Strided,
     TeamMember,
 )
 from layout_advise.tracer.snapshot.agent_client import REGISTERS, AgentClient, unpack_registers
@@ -242,12 +243,16 @@ class AgentProcess(AgentClient):
         return int(number)
 
     def run(
-        self, variant: int, *, forbidden: Sequence[Range] = (), records: tuple[Path, int] | None = None
+        self, variant: int, *, forbidden: Sequence[Range | Strided] = (), records: tuple[Path, int] | None = None
     ) -> RunResult:  # fmt: skip
         """See the protocol. The original's registers are those at its return. Where the original has run, in this process
         or in one of its family, a mock-up has ``SLOWEST_MOCKUP`` times as long, at least ``LEAST_LIMIT`` seconds."""
         path, capacity = (str(records[0].resolve()), records[1]) if records else ("", 0)
-        words, begun = (variant, capacity, len(forbidden), *_flat(forbidden)), time.monotonic()
+        whole = [item for item in forbidden if isinstance(item, Range)]
+        fields = [item for item in forbidden if isinstance(item, Strided)]
+        strided = [word for one in fields for word in (one.start, one.end, one.stride, one.bytes)]
+        words = (variant, capacity, len(whole), *_flat(whole), len(fields), *strided)
+        begun = time.monotonic()
         data = self._call(Verb.RUN, words, path, self._limit if variant else None)
         if not variant:
             self._pace.original = time.monotonic() - begun

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.emit.frame import MOST_BUFFERS
-from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.process.stopped_program import Range, Strided
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.compare import compare
 from layout_advise.tracer.snapshot.pages.process_memory import ProcessMemory
@@ -78,6 +78,22 @@ def test_partial_pages_are_poisoned_and_put_back(parked: AgentProcess, folder: P
         result = fork.run(fork.load(peek), forbidden=[Range(start, start + 64)])
         assert result.registers.vector[1][:8] == b"\xdb" * 8
         assert fork.read(start + 8, 8) == parked.read(start + 8, 8)
+
+
+def test_fields_between_others_are_poisoned_and_put_back(parked: AgentProcess, folder: Path) -> None:
+    """The members that are re-laid, of all elements; others may be used by calls that stay calls."""
+    peek = build_mockup(folder, "fields.so", f"memcpy(c->out.vector[1], &old(c)[{N - 1}], 16);")
+    data = particles_of(parked)
+    last = data.start + 64 * (N - 1)
+    with parked.fork() as fork:
+        other = parked.read(last + 8, 8)
+        result = fork.run(
+            fork.load(peek),
+            forbidden=[Strided(data.start + k, data.start + 64 * N, 64, 8) for k in (0, 24)],
+        )
+        assert result.registers.vector[1][:16] == b"\xdb" * 8 + other
+        there, here = (np.frombuffer(p.read(data.start, 64 * N), dtype="<u8").reshape(N, 8) for p in (fork, parked))
+        assert np.array_equal(there[:, 1:], here[:, 1:])  # the first one is what the mock-up writes
 
 
 def test_hang_is_killed(program: Path, folder: Path) -> None:

@@ -238,19 +238,53 @@ static void allow(const char *maps, const uint64_t *range, uint64_t n, struct ed
     }
 }
 
-static struct la_reply run_forbidden(struct la_variant *v, const uint64_t *range, uint64_t n)
+/* Bytes of each element that are poisoned, between others that stay as they are. */
+struct strided {
+    uint64_t start, end, stride, bytes;
+};
+
+static uint64_t strided_bytes(const struct strided *s)
 {
-    uint64_t room = 0, edge_bytes = la_up((2 * n + 1) * sizeof(struct edge), LA_PAGE);
+    return ((s->end - s->start) / s->stride + 1) * s->bytes;
+}
+
+/* Keep and poison them, or (poison = 0) give them back what they were. */
+static void fill_strided(const struct strided *s, uint8_t *saved, int poison)
+{
+    for (uint64_t at = s->start; at + s->bytes <= s->end; at += s->stride, saved += s->bytes) {
+        if (poison) {
+            la_copy(saved, (void *)at, s->bytes);
+            la_fill((void *)at, POISON, s->bytes);
+        } else {
+            la_copy((void *)at, saved, s->bytes);
+        }
+    }
+}
+
+/* Words: the number of ranges, and these; the number of strided ones, and these. */
+static struct la_reply run_forbidden(struct la_variant *v, const uint64_t *word)
+{
+    const uint64_t n = word[0], *range = word + 1, m = range[2 * n];
+    const struct strided *fields = (const struct strided *)(range + 2 * n + 1);
+    uint64_t room = 0, edge_bytes = la_up((2 * n + 1) * sizeof(struct edge), LA_PAGE), saved_bytes = 1;
+    for (uint64_t i = 0; i < m; i++)
+        saved_bytes += strided_bytes(&fields[i]);
     struct edge *edges = la_memory(edge_bytes);
+    uint8_t *saved = la_memory(la_up(saved_bytes, LA_PAGE)), *free = saved;
     char *maps = n ? la_read_file("/proc/self/maps", &room) : NULL;
-    if (!edges || (n && !maps))
+    if (!edges || !saved || (n && !maps))
         return la_fail("no memory to guard the old structures");
     forbid(maps, range, n, edges);
+    for (uint64_t i = 0; i < m; free += strided_bytes(&fields[i]), i++)
+        fill_strided(&fields[i], free, 1);
     la_call(v);
     la_break_readable();
+    for (uint64_t i = m; i-- > 0;)
+        fill_strided(&fields[i], free -= strided_bytes(&fields[i]), 0);
     allow(maps, range, n, edges);
     la_free_file(maps, room);
     la_munmap(edges, edge_bytes);
+    la_munmap(saved, la_up(saved_bytes, LA_PAGE));
     return la_answer(NULL, 0);
 }
 
@@ -286,7 +320,7 @@ static struct la_reply run_answer(const struct la_run_answer *out)
     return la_answer(data, sizeof *out + returned);
 }
 
-/* Words: variant, records capacity (0: none), number of forbidden ranges, ranges. Path: the records file. */
+/* Words: variant, records capacity (0: none), what is forbidden (run_forbidden). Path: the records file. */
 struct la_reply la_cmd_run(const struct la_command *c)
 {
     static struct la_run_answer out;
@@ -306,7 +340,7 @@ struct la_reply la_cmd_run(const struct la_command *c)
     failed = v->context && la_is_team() ? la_team_check(v) : NULL;
     if (failed)
         return la_fail(failed);
-    struct la_reply r = run_forbidden(v, c->word + 3, c->word[2]);
+    struct la_reply r = run_forbidden(v, c->word + 2);
     la_team_checked();
     if (r.status)
         return r;
