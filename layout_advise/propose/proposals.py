@@ -49,6 +49,8 @@ def proposed(
     unfit = refused(seen, source) if isinstance(source, Source) else frozenset()
     shared = shared_indices(source.code.elements, source.trace, seen.structures) if isinstance(source, Source) else ()
     found = propose(seen, budget, unfit, shared, beside)
+    if temporary:  # a copy that only begins elsewhere is none that anybody makes around a call
+        found = tuple(c for c in found if ALIGN not in c.families)
     return Proposed(seen, source, tuple(replace(c, temporary=temporary) for c in found))
 
 
