@@ -19,6 +19,7 @@ import numpy as np
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.evidence.check_records import check_records, check_shared
+from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.flow import RIP
@@ -37,6 +38,9 @@ NOTHING_CHANGED = "the call returns nothing, and leaves memory as it was: what i
 
 NOT_TAKEN = "it took a way that no compared call of the original took"
 """Why a mock-up ended before its end."""
+
+TOUCHED = "; a function that it calls may use what the layout moves"
+"""Added where a mock-up of another layout died that has calls which stay calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +158,16 @@ def _checked(runner: CallRunner, subject: Subject, check: Path, folder: Path) ->
             return f"{result.remapped} accesses were re-indexed, {most} were traced"
         return None
     except SnapshotError as error:
-        return _how_it_failed(error)
+        return how_it_failed(error)
     finally:
         file.unlink(missing_ok=True)
 
 
-def _how_it_failed(error: SnapshotError) -> str:
-    """Why a mock-up did not come to its end. Where a way ends that no compared call took, the mock-up has a trap."""
-    return NOT_TAKEN if "SIGILL" in str(error) else str(error)
+def how_it_failed(error: SnapshotError, *, calls: bool = False) -> str:
+    """Why a mock-up did not come to its end. Where a way ends that no compared call took, the mock-up has a trap. ``calls``:
+    it is one of another layout, and calls functions as the original does, for which its places hold nothing."""
+    died = calls and "SIGSEGV" in str(error)
+    return NOT_TAKEN if "SIGILL" in str(error) else f"{error}{TOUCHED if died else ''}"
 
 
 def _unlike_trace(file: Path, traces: Sequence[Trace], lifted: Lifted, part: int, anew: bool) -> str | None:
@@ -188,7 +194,9 @@ def _compared(runner: CallRunner, subject: Subject) -> Finding:
             number, new = runner.load(copy, subject)
             result = copy.run(number, forbidden=subject.forbidden)
         except SnapshotError as error:
-            return Finding(_how_it_failed(error))
+            lifted = runner.lifted if subject.remapped is not None else None
+            calls = lifted is not None and bool(kept_calls(lifted))
+            return Finding(how_it_failed(error, calls=calls))
         memory = compare(runner.before, runner.original, copy, (*runner.apart, *new), changes=False)
         ulp = farthest(runner.sums, runner.original.read, copy.read)
     reason = None

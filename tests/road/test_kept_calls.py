@@ -66,7 +66,7 @@ def test_what_a_callee_touches_gets_no_other_layout(program: Path, tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_callee_may_use_members_that_keep_their_places(program: Path, tmp_path: Path) -> None:
-    """lame: all layouts of a table were rejected, as a function reached through a pointer reads other members of it."""
+    """All layouts were rejected, as the function that is called reads another member."""
     hotspot = studied(program, "beside", tmp_path, hotspot="behind")
     verified = [c for c in hotspot.candidates if c.evidence == "verified"]
     assert verified

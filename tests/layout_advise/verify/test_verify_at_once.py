@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from layout_advise.errors import SnapshotError
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.snapshot.compare import Comparison
 from layout_advise.tracer.trace.trace import Mapping
@@ -16,7 +17,16 @@ from layout_advise.verify import verify as flow
 from layout_advise.verify.forks import ForkRunner, forks_at_once
 from layout_advise.verify.order_dependent_sums import SharedSum
 from layout_advise.verify.policy import VERIFY
-from layout_advise.verify.verify import NOTHING_CHANGED, CallRunner, Finding, Subject, verify
+from layout_advise.verify.verify import (
+    NOT_TAKEN,
+    NOTHING_CHANGED,
+    TOUCHED,
+    CallRunner,
+    Finding,
+    Subject,
+    how_it_failed,
+    verify,
+)
 from tests.support.variants import variant
 
 SUBJECTS = [Subject(variant(f"c{k}"), Path(f"c{k}.so"), None, (), None) for k in range(9)]
@@ -167,3 +177,17 @@ def test_what_a_mockup_left_decides(
     monkeypatch.setattr(flow, "compare", lambda *ranges, **words: memory)
     found = verify(runner(Program(), changed, sums, rounding), SUBJECTS[:1])
     assert found == {SUBJECTS[0].variant: expected}
+
+
+@pytest.mark.parametrize(
+    ("signal", "calls", "why"),
+    [
+        ("SIGSEGV", True, f"the program died: killed by SIGSEGV{TOUCHED}"),
+        ("SIGSEGV", False, "the program died: killed by SIGSEGV"),
+        ("SIGFPE", True, "the program died: killed by SIGFPE"),
+        ("SIGILL", True, NOT_TAKEN),
+    ],
+)
+def test_a_mock_up_that_died_may_have_called_what_uses_the_old_places(signal: str, calls: bool, why: str) -> None:
+    """lame: a function behind a pointer reads the table that was to be moved."""
+    assert how_it_failed(SnapshotError("the program died", f"killed by {signal}"), calls=calls) == why
