@@ -15,7 +15,9 @@ from layout_advise.reports.model.live import LiveCourse
 from layout_advise.reports.pages.inline_charts import WIDTH, chart, text_at, ticks_of
 from layout_advise.reports.words.quantities import nanoseconds, number
 
-HEIGHT, LEFT, RIGHT, ABOVE = 170, 60, WIDTH - 110, 10
+HEIGHT, LEFT, RIGHT, ABOVE = 160, 60, WIDTH - 120, 10
+STRIP, GAP = 34, 12
+"""The height of the bars below, which have a scale of their own, and the room between."""
 MOST_STRETCHES = 400
 """More are not drawn: a run has 120 at most."""
 LONGEST_NS = 1e15
@@ -39,7 +41,7 @@ class Shown:
     @property
     def above(self) -> list[float]:
         """What would lie above the upper edge."""
-        return [value for value in known((*self.original, *self.layout, *self.copying)) if value > self.top]
+        return [value for value in known((*self.original, *self.layout)) if value > self.top]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,7 @@ def shown(candidate: CandidateReport | None) -> Shown | None:
     times = sorted(known((*original, *layout)))
     if not known(original) or not known(layout):
         return None
-    common = 2 * times[int(0.95 * (len(times) - 1))]
-    top = min(times[-1], common)
+    top = min(times[-1], 2 * times[int(0.95 * (len(times) - 1))])
     passed = [left > course.stretch / 2 for left in course.left_out[:count]]
     return Shown(
         course,
@@ -94,7 +95,7 @@ def shown(candidate: CandidateReport | None) -> Shown | None:
         layout,
         tuple(copies + [0.0] * (count - len(copies))),
         tuple(passed + [False] * (count - len(passed))),
-        1.08 * max(top, min(max(copies, default=0.0), common)),
+        1.08 * top,
     )
 
 
@@ -103,10 +104,11 @@ def _times(values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def live_chart(found: Shown) -> Markup:
-    """A call's time as the original and as the mock-up over the number of the call, with the copies of the data as bars;
-    a band where calls were left to the original."""
-    course, count = found.course, len(found.original)
+    """A call's time as the original and as the mock-up over the number of the call; a band where calls were left to the
+    original, and below the copies of the data as bars."""
+    course, count, edge = found.course, len(found.original), ABOVE + HEIGHT
     unit, scale = next((one for one in reversed(UNITS) if found.top >= one[1]), UNITS[0])
+    bottom = edge + (GAP + STRIP if any(found.copying) else 0)
 
     def x(place: float) -> float:
         return round(LEFT + (RIGHT - LEFT) * place / count, 1)
@@ -114,7 +116,6 @@ def live_chart(found: Shown) -> Markup:
     def y(ns: float) -> float:
         return round(ABOVE + HEIGHT * (1 - min(ns / found.top, 1.0)), 1)
 
-    bottom = ABOVE + HEIGHT
     parts = [
         f'<rect class="band" x="{x(a)}" y="{ABOVE}" width="{x(b) - x(a):.1f}" height="{HEIGHT}"/>' for a, b in _bands(found)
     ]
@@ -123,14 +124,25 @@ def live_chart(found: Shown) -> Markup:
         parts.append(text_at(LEFT - 8, y(value * scale) + 4, f"{value:g}", "end"))
     for call in ticks_of(course.first, course.first + count * course.stretch - 1, 7):
         if call % 1 == 0:
-            parts.append(text_at(x((call - course.first + 0.5) / course.stretch), bottom + 18, number(int(call)), "middle"))
-    bars = "".join(f"M{x(k + 0.5)} {bottom}V{y(value)}" for k, value in enumerate(found.copying) if value > 0)
-    parts += [f'<path class="copies line" d="{bars}"/>'] if bars else []
+            place = x((call - course.first + 0.5) / course.stretch)
+            parts.append(text_at(place, bottom + 18, number(int(call)), "middle"))
     for values, kind in ((found.original, "plain"), (found.layout, "gain")):
         parts += _line(values, kind, x, y)
     parts += [text_at(RIGHT + 8, height, label, "start") for label, height in _labels(found, y)]
+    parts += _bars(found.copying, bottom, x) if any(found.copying) else []
     parts.append(text_at((LEFT + RIGHT) / 2, bottom + 36, f"number of the call; {unit} each", "middle"))
     return chart(parts, bottom + 44, "Calls in the running program, in their order", description(found))
+
+
+def _bars(copying: Sequence[float], bottom: float, x: Callable[[float], float]) -> Iterator[str]:
+    """The strip of the copies, the longest as high as the strip."""
+    longest = max(copying)
+    spots = "".join(
+        f"M{x(k + 0.5)} {bottom}V{bottom - STRIP * value / longest:.1f}" for k, value in enumerate(copying) if value > 0
+    )
+    yield f'<path class="grid" d="M{LEFT} {bottom}H{RIGHT}"/>'
+    yield f'<path class="copies line" d="{spots}"/>'
+    yield text_at(RIGHT + 8, bottom - STRIP / 2 + 4, f"copies ≤ {nanoseconds(longest)}", "start")
 
 
 def description(found: Shown) -> str:
@@ -147,7 +159,7 @@ def caption(found: Shown, name: str) -> str:
     """What each mark is, and what the drawing does not show."""
     stretch = found.course.stretch
     each = "a call" if stretch == 1 else f"the median of {number(stretch)} calls"
-    copies = " Bars: the copies of the data that a trial makes, a mean over the calls; a layout kept for good has none."
+    copies = " Bars, with a scale of their own: copies of the data, a mean over the calls; a layout kept for good has none."
     bands = " Grey: calls left to the original."
     longest = nanoseconds(max(found.above, default=0.0))
     cut = f" Of {len(found.above)} points the value is above the upper edge; the greatest is {longest}."
@@ -187,7 +199,6 @@ def _line(
 def _labels(found: Shown, y: Callable[[float], float]) -> list[tuple[str, float]]:
     """The names of the lines beside their ends, apart from each other."""
     ends = [("original", known(found.original)[-1]), ("new layout", known(found.layout)[-1])]
-    ends += [("copies", 0.0)] if any(found.copying) else []
     placed: list[tuple[str, float]] = []
     least = math.inf
     for name, value in sorted(ends, key=lambda one: one[1]):

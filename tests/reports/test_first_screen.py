@@ -13,7 +13,7 @@ from layout_advise.reports.model.contract import Check, Report
 from layout_advise.reports.model.hotspot import LoopAdvice, Verdict
 from layout_advise.reports.pages import html, terminal
 from layout_advise.reports.words.first_screen import MOST_NOTES, ApplyCommand, Mark, apply_command, first_screen, short
-from layout_advise.reports.words.headline import MOST_WORDS, headline
+from layout_advise.reports.words.headline import MOST_WORDS, data_name, headline
 from layout_advise.reports.words.offsets import line_use, offsets
 from layout_advise.reports.words.reason_words import CHECK_EFFECTS, REASONS
 from tests.support.sample_report import candidate, report
@@ -260,3 +260,13 @@ def test_a_hot_part_is_called_so() -> None:
     made = candidate(1, GAIN, families=("split", "compact"), arrays=(("vx", "m"),))
     shown = told(Verdict("change", "c1", 3.61, "measured-gain", ""), made)
     assert headline(shown.hotspots[0]).startswith("Store `particle` in two parts: vx, m | the rest: step 3.6× faster")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("struct particle", "particle"), ("particle", "particle"), ("double[8]", "particles"), ("particle[2]", "particles")],
+)
+def test_rows_that_stand_for_records_have_the_name_of_the_array(kind: str, name: str) -> None:
+    """No source has a type of that name: ``double datarr[1001][1001][4][2]``."""
+    (structure,) = report().hotspots[0].structures
+    assert data_name(msgspec.structs.replace(structure, type=kind)) == f"`{name}`"

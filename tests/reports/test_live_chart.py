@@ -52,8 +52,8 @@ def test_each_stretch_is_at_its_height() -> None:
     figure, _ = drawn()
     original, layout = spots(figure, "plain"), spots(figure, "gain")
     assert (len(original), len(layout)) == (120, 110)
-    bars = [str(node.get("d")) for node in figure.iter("path") if node.get("class") == "copies line"]
-    bottom = float(bars[0].split()[1].split("V")[0])
+    bottom = max(float(str(n.get("d")).split()[1].split("H")[0]) for n in figure.iter("path") if n.get("class") == "grid")
+    bottom -= 46  # the strip of the copies
     ratios = [(bottom - own) / (bottom - new) for (_, own), (_, new) in zip(original[:30], layout[:30], strict=True)]
     expected = [(8e6 + 1e4 * (k % 9)) / (2.4e6 + 1e4 * (k % 7)) for k in range(30)]
     assert ratios == pytest.approx(expected, rel=0.01)
@@ -69,16 +69,18 @@ def test_it_is_told_what_is_drawn() -> None:
         "A call takes, by stretch: original 8 ms to 8.08 ms, new layout 2.4 ms to 2.46 ms; copies of the data up to 800 µs."
     )
     assert figure[1].text == about
-    assert {"original", "new layout", "copies", "number of the call; ms each", "100", "200", "300"} <= set(texts(figure))
+    assert {"original", "new layout", "copies ≤ 800 µs", "number of the call; ms each", "100", "200", "300"} <= set(
+        texts(figure)
+    )
     assert "A point is the median of 3 calls" in caption
-    assert "Bars: the copies" in caption
+    assert "Bars, with a scale of their own: copies" in caption
     assert "Grey: calls left to the original" in caption
     assert "upper edge" not in caption
 
 
 def test_what_is_not_there_is_not_named() -> None:
     figure, caption = drawn(stretch=1, copying_ns=(0.0,) * 120, left_out=(0,) * 120)
-    assert "copies" not in texts(figure)
+    assert not [text for text in texts(figure) if text.startswith("copies")]
     assert "Bars" not in caption
     assert "Grey" not in caption
     assert "A point is a call" in caption
@@ -91,6 +93,18 @@ def test_calls_left_to_the_original_are_a_band() -> None:
     across = [x for x, _ in spots(figure, "plain")]
     start, end = float(str(band.get("x"))), float(str(band.get("x"))) + float(str(band.get("width")))
     assert [k for k, x in enumerate(across) if start < x < end] == list(range(30, 40))
+
+
+def test_copies_have_a_strip_of_their_own() -> None:
+    """However long they take: what they are compared with stays readable."""
+    for copying in ((1.0,) * 120, (9e9,) * 120, tuple(float(k) for k in range(120))):
+        figure, _ = drawn(copying_ns=copying)
+        assert spots(figure, "plain") == spots(drawn(copying_ns=(0.0,) * 120)[0], "plain")
+        (bars,) = [str(node.get("d")) for node in figure.iter("path") if node.get("class") == "copies line"]
+        tops = [float(bar.split("V")[1]) for bar in bars.split("M")[1:]]
+        assert len(tops) == sum(value > 0 for value in copying)
+        assert 170 < min(tops) <= max(tops) <= 216
+        assert tops == sorted(tops, reverse=True)
 
 
 def test_a_rare_long_call_does_not_press_the_others_down() -> None:
@@ -112,7 +126,7 @@ def test_a_single_stretch_between_others_is_a_dot() -> None:
 def test_names_do_not_lie_on_each_other() -> None:
     figure, _ = drawn(layout_ns=tuple(7.9e6 for _ in range(120)))
     heights = sorted(float(str(n.get("y"))) for n in figure.iter("text") if n.get("text-anchor") == "start")
-    assert len(heights) == 3
+    assert len(heights) == 3  # the third is that of the copies, in their strip
     assert min(b - a for a, b in pairwise(heights)) >= 15
 
 
