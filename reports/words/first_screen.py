@@ -47,8 +47,8 @@ class FirstScreen:
 
 @dataclass(frozen=True, slots=True)
 class ApplyCommand:
-    """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, else the layout's name and
-    gain."""
+    """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, else the layout's name, and its
+    gain where that is not more than what is claimed: it was measured once."""
 
     command: str
     layout: str
@@ -77,7 +77,8 @@ def apply_command(hotspot: HotspotReport, run: str = RUN) -> ApplyCommand | None
     advised = candidate.id == hotspot.verdict.candidate
     named = () if advised else ("--candidate", candidate.id)
     patch = f"{run.removesuffix('.layout')}.patch"
-    gain = f", {factor(candidate.speedup.median)}" if candidate.speedup is not None else ""
+    own = candidate.speedup
+    gain = f", {factor(own.median)}" if own is not None and own.median <= (hotspot.verdict.gain or 0.0) else ""
     layout = "it" if advised else f"{hotspot_words.layout_name(candidate)}{gain}"
     return ApplyCommand(shlex.join(("layout-advise", "apply", run, *named, "-o", patch, "--build", "make")), layout)
 
