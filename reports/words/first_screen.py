@@ -138,13 +138,14 @@ def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | No
         yield from _doubts(hotspot)
     else:
         yield from _best(hotspot)
-        yield from _nothing_to_arrange(hotspot)
     text = hotspot.verdict.text
     rest = hotspot_words.headline(text)[1] if hotspot.verdict.action != "change" else ""
     while rest:
         first, rest = hotspot_words.headline(rest)
         if first not in reason_words.DOUBT_REMEDIES.values() and not first.startswith("Most of that is"):
             yield first
+    if hotspot.verdict.action == "keep":
+        yield from _nothing_to_arrange(hotspot)
     if hotspot.verdict.action != "change" and hotspot.verdict.interval is not None:
         yield from (check_effect(check, report) for check in failed)
 
