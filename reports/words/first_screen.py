@@ -47,8 +47,8 @@ class FirstScreen:
 
 @dataclass(frozen=True, slots=True)
 class ApplyCommand:
-    """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, else the layout's name, and its
-    gain where that is not more than what is claimed: it was measured once."""
+    """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, maybe with the loop as it is, else
+    the layout's name. Its gain stands there where that is not more than what is claimed: it was measured once."""
 
     command: str
     layout: str
@@ -79,8 +79,15 @@ def apply_command(hotspot: HotspotReport, run: str = RUN) -> ApplyCommand | None
     patch = f"{run.removesuffix('.layout')}.patch"
     own = candidate.speedup
     gain = f", {factor(own.median)}" if own is not None and own.median <= (hotspot.verdict.gain or 0.0) else ""
-    layout = "it" if advised else f"{hotspot_words.layout_name(candidate)}{gain}"
+    same = _layout_id(candidate) == _layout_id(candidate_of(hotspot, hotspot.verdict.candidate) or candidate)
+    name = "it with the loop as it is" if same else hotspot_words.layout_name(candidate)
+    layout = "it" if advised else f"{name}{gain}"
     return ApplyCommand(shlex.join(("layout-advise", "apply", run, *named, "-o", patch, "--build", "make")), layout)
+
+
+def _layout_id(candidate: CandidateReport) -> str:
+    """``c5`` of ``c5-simd``: the id without the form of the loop."""
+    return candidate.id.removesuffix(f"-{candidate.variant}")
 
 
 def views_command(hotspot: HotspotReport, run: str = RUN) -> str | None:
@@ -103,7 +110,7 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
         good = advised.evidence in ("live", "verified", "close")
         yield Mark("✓" if good else "!", advised.evidence, good)
     elif tried:
-        many = len({c.id.removesuffix(f"-{c.variant}") for c in tried})
+        many = len({_layout_id(c) for c in tried})
         yield Mark("✓", f"{many} layout{'s' if many > 1 else ''} measured", True)
     else:
         yield Mark("!", "not measured", False)
