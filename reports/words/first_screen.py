@@ -47,8 +47,8 @@ class FirstScreen:
 
 @dataclass(frozen=True, slots=True)
 class ApplyCommand:
-    """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, maybe with the loop as it is, else
-    the layout's name. Its gain stands there where that is not more than what is claimed: it was measured once."""
+    """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, maybe with the loop as it is,
+    else the layout's name. Its gain stands there where that is not more than what is claimed: it was measured once."""
 
     command: str
     layout: str
