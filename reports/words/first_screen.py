@@ -73,15 +73,15 @@ def apply_command(hotspot: HotspotReport, run: str = RUN) -> ApplyCommand | None
         return None
     if found is None:
         return None
-    candidate = found.candidate
-    advised = candidate.id == hotspot.verdict.candidate
-    named = () if advised else ("--candidate", candidate.id)
+    candidate, advised = found.candidate, candidate_of(hotspot, hotspot.verdict.candidate)
+    it = advised is not None and candidate.id == advised.id
+    named = () if it else ("--candidate", candidate.id)
     patch = f"{run.removesuffix('.layout')}.patch"
     own = candidate.speedup
-    gain = f", {factor(own.median)}" if own is not None and own.median <= (hotspot.verdict.gain or 0.0) else ""
-    same = _layout_id(candidate) == _layout_id(candidate_of(hotspot, hotspot.verdict.candidate) or candidate)
-    name = "it with the loop as it is" if same else hotspot_words.layout_name(candidate)
-    layout = "it" if advised else f"{name}{gain}"
+    gain = factor(own.median) if own is not None and own.median <= (hotspot.verdict.gain or 0.0) else ""
+    layout = "it" if it else hotspot_words.layout_name(candidate) + (f", {gain}" if gain else "")
+    if not it and advised is not None and _layout_id(candidate) == _layout_id(advised):
+        layout = "it with the loop as it is" + (f" ({gain})" if gain else "")
     return ApplyCommand(shlex.join(("layout-advise", "apply", run, *named, "-o", patch, "--build", "make")), layout)
 
 
