@@ -183,14 +183,14 @@ BODY = Declared(
     (),
     64,
 )
-PIECES = tuple(Access(stream(BLOCK_AT + at, (64, 50), (8, size)), 8) for at, size in ((0, 1), (8, 4), (40, 1), (48, 2)))
+PIECES = [Access(stream(BLOCK_AT + at, (64, 50), (8, size)), 8) for at, size in ((0, 1), (8, 4), (40, 1), (48, 2))]
 """All of it, members that are arrays by inner loops."""
 
 
 def test_a_record_that_a_loop_uses_all_of_stays_one() -> None:
     """Another loop goes over single members of it."""
     shape = MemoryObjectShape("s0", "bodies", BLOCK_AT, 50 * 64)
-    for accesses in (PIECES, (*PIECES, Access(stream(BLOCK_AT, (64, 50)), 8, "both"))):
+    for accesses in (PIECES, [*PIECES, Access(stream(BLOCK_AT, (64, 50)), 8, "both")]):
         derived = derive_structure(shape, accesses, BODY)
         assert (derived.structure.element_bytes, derived.structure.count) == (64, 50)
         assert [(f.name, f.bytes) for f in derived.structure.fields] == [("x", 8), ("past", 32), ("v", 8), ("rest", 16)]
