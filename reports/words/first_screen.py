@@ -134,6 +134,8 @@ def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | No
     failed = [check for check in report.quality.checks if not check.ok]
     if text := live_words.tried(advised or candidate_of(hotspot, hotspot.verdict.about)):
         yield text
+    if hotspot.baseline is not None:
+        yield from _parts(hotspot.baseline.text)
     if advised is not None and hotspot.verdict.action == "change":
         yield from _promise(advised)
         yield from _use(hotspot, advised)
@@ -145,16 +147,20 @@ def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | No
         yield from _doubts(hotspot)
     else:
         yield from _best(hotspot)
-    text = hotspot.verdict.text
-    rest = hotspot_words.headline(text)[1] if hotspot.verdict.action != "change" else ""
-    while rest:
-        first, rest = hotspot_words.headline(rest)
-        if first not in reason_words.DOUBT_REMEDIES.values() and not first.startswith("Most of that is"):
-            yield first
+    for part in _parts(hotspot_words.headline(hotspot.verdict.text)[1]) if hotspot.verdict.action != "change" else ():
+        if part not in reason_words.DOUBT_REMEDIES.values() and not part.startswith("Most of that is"):
+            yield part
     if hotspot.verdict.action == "keep":
         yield from _nothing_to_arrange(hotspot)
     if hotspot.verdict.action != "change" and hotspot.verdict.interval is not None:
         yield from (check_effect(check, report) for check in failed)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The parts of a text that stand for themselves."""
+    while text:
+        first, text = hotspot_words.headline(text)
+        yield first
 
 
 def _nothing_to_arrange(hotspot: HotspotReport) -> Iterator[str]:

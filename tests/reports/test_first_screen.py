@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, Conversion, Interval
 from layout_advise.reports.model.contract import Check, Report
-from layout_advise.reports.model.hotspot import LoopAdvice, Verdict
+from layout_advise.reports.model.hotspot import BaselineReport, LoopAdvice, Verdict
 from layout_advise.reports.pages import html, terminal
 from layout_advise.reports.words.first_screen import MOST_NOTES, ApplyCommand, Mark, apply_command, first_screen, short
 from layout_advise.reports.words.headline import MOST_WORDS, data_name, headline
@@ -275,3 +275,19 @@ def test_rows_that_stand_for_records_have_the_name_of_the_array(kind: str, name:
     """No source has a type of that name: ``double datarr[1001][1001][4][2]``."""
     (structure,) = report().hotspots[0].structures
     assert data_name(msgspec.structs.replace(structure, type=kind)) == f"`{name}`"
+
+
+def test_after_a_change_its_gain_is_told_first() -> None:
+    """Whatever the changed program's own run comes to."""
+    said = "This is the layout advised in a.layout (c5: SoA). step runs 3.70 times as fast as there (3.40 to 4.20)."
+    known = BaselineReport("a.layout", "c5", "SoA", True, Interval(3.7, 3.4, 4.2, 9), f"{said} No other gains more.")
+    doubt = BudgetTerm("processes", 0.9, 1.6, "bootstrap over 5 processes")
+    made = candidate(1, Interval(1.2, 0.9, 1.6, 5), error_budget=(doubt,))
+    for action, reason in (("undecided", "within-noise"), ("keep", "no-gain")):
+        text, wide = f"So it is. {known.text}", Interval(1.2, 0.9, 1.6)
+        verdict = Verdict(action, None, None, reason, text, interval=wide, about="c1", doubt="processes")
+        whole = told(verdict, made)
+        (hotspot,) = whole.hotspots
+        notes = first_screen(whole, msgspec.structs.replace(hotspot, baseline=known)).notes
+        assert notes[:2] == (said, "No other gains more.")
+        assert len(set(notes)) == len(notes) > 2
