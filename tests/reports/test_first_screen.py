@@ -283,9 +283,9 @@ def test_after_a_change_its_gain_is_told_first() -> None:
     known = BaselineReport("a.layout", "c5", "SoA", True, Interval(3.7, 3.4, 4.2, 9), f"{said} No other gains more.")
     doubt = BudgetTerm("processes", 0.9, 1.6, "bootstrap over 5 processes")
     made = candidate(1, Interval(1.2, 0.9, 1.6, 5), error_budget=(doubt,))
-    for action, reason in (("undecided", "within-noise"), ("keep", "no-gain")):
-        text, wide = f"So it is. {known.text}", Interval(1.2, 0.9, 1.6)
-        verdict = Verdict(action, None, None, reason, text, interval=wide, about="c1", doubt="processes")
+    text, wide = f"So it is. {known.text}", Interval(1.2, 0.9, 1.6)
+    undecided = Verdict("undecided", None, None, "within-noise", text, interval=wide, about="c1", doubt="processes")
+    for verdict in (undecided, msgspec.structs.replace(undecided, action="keep", reason="no-gain")):
         whole = told(verdict, made)
         (hotspot,) = whole.hotspots
         notes = first_screen(whole, msgspec.structs.replace(hotspot, baseline=known)).notes
