@@ -29,7 +29,7 @@ UNITS = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is drawn of a trial: nanoseconds of a call by stretch, None where there are none; ``top`` is the upper edge."""
+    """The drawn part of a trial: nanoseconds of a call by stretch, None where there are none; ``top`` is the upper edge."""
 
     course: LiveCourse
     original: tuple[float | None, ...]
@@ -40,13 +40,13 @@ class Shown:
 
     @property
     def above(self) -> list[float]:
-        """What would lie above the upper edge."""
+        """The values that would lie above the upper edge."""
         return [value for value in known((*self.original, *self.layout)) if value > self.top]
 
 
 @dataclass(frozen=True, slots=True)
 class LivePart:
-    """What the page has of it: the drawing, and the sentences below; empty where there is none."""
+    """The drawing on the page, and the sentences below; empty where there is none."""
 
     figure: str = ""
     caption: str = ""
@@ -77,7 +77,7 @@ def known(values: Sequence[float | None]) -> list[float]:
 
 
 def shown(candidate: CandidateReport | None) -> Shown | None:
-    """What can be drawn of a candidate's trial; None where that is nothing, whatever the file holds."""
+    """The part of a candidate's trial that can be drawn; None where that is nothing, whatever the file holds."""
     course = candidate.live.course if candidate is not None and candidate.live is not None else None
     if course is None or course.stretch < 1:
         return None
@@ -156,7 +156,7 @@ def description(found: Shown) -> str:
 
 
 def caption(found: Shown, name: str) -> str:
-    """What each mark is, and what the drawing does not show."""
+    """The sentences below: what each mark is, and what the drawing does not show."""
     stretch = found.course.stretch
     each = "a call" if stretch == 1 else f"the median of {number(stretch)} calls"
     copies = " Bars, with a scale of their own: copies of the data, a mean over the calls; a layout kept for good has none."
