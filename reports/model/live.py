@@ -10,7 +10,7 @@ import msgspec
 
 class LiveCourse(msgspec.Struct, frozen=True):
     """The times of calls in their order, in two runs of the whole program: an ordinary one, and the one in which all calls
-    ran as the mock-up that could. Of each stretch of calls there is one value in each list; null: no call of it was timed."""
+    ran as the mock-up that could. Each list has one value of each stretch of calls; null: no call of it was timed."""
 
     first: int
     """The number of the first of the calls, the one that was studied."""
