@@ -91,7 +91,7 @@ def _with_live(row: CandidateReport, decided: Decided, name: Variant) -> Candida
     live = LiveReport(
         trial.calls, trial.passed, trial.conversions, trial.timed, speedup, trial.original_ns, trial.layout_ns,
         trial.original_s, trial.layout_s, trial.exit_status, trial.output_bytes, trial.own_words, trial.converted,
-        trial.stopped, trial.faulted, trial.unimproved, trial.held, trial.surveyed,
+        trial.stopped, trial.faulted, trial.unimproved, trial.held, trial.surveyed, trial.course,
     )  # fmt: skip
     return msgspec.structs.replace(row, live=live, evidence="live" if row.evidence == "verified" else row.evidence)
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from layout_advise.measure.live_ratio import LiveTimes
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.statistics import Ratio
-from layout_advise.tracer.live.outcome import PASSED, LiveRun
+from layout_advise.reports.model.live import LiveCourse
+from layout_advise.tracer.live.outcome import MOCKUP, ORIGINAL, PASSED, LiveRun
+
+MOST_STRETCHES = 120
+"""Of so many stretches of calls, at most, the times are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,39 @@ class LiveTrial:
     converted: bool = False
     """Whether the data were converted right before the timed calls: the ratio then holds those with warm and with flushed
     copies."""
+    course: LiveCourse | None = None
+
+
+def course(first: int, ordinary: LiveRun, tried: LiveRun) -> LiveCourse | None:
+    """The calls in their order; None where there are none."""
+    calls = min(len(ordinary.times), len(tried.times))
+    if not calls:
+        return None
+    stretch = -(-calls // MOST_STRETCHES)
+    parts = [slice(start, min(start + stretch, calls)) for start in range(0, calls, stretch)]
+    made = (tried.roles & np.uint64(MOCKUP)) != 0
+    copying = np.full(calls, np.nan) if tried.copying is None else tried.copying
+    own, new = ordinary.times_as(ORIGINAL), tried.times_as(MOCKUP)
+    left = (tried.roles & np.uint64(PASSED)) != 0
+    return LiveCourse(
+        first,
+        calls,
+        stretch,
+        tuple(_middle(own[part]) for part in parts),
+        tuple(_middle(new[part]) for part in parts),
+        tuple(_mean(copying[part][made[part]]) for part in parts),
+        tuple(int(left[part].sum()) for part in parts),
+    )
+
+
+def _middle(times: NDArray[np.float64]) -> float | None:
+    """The median of those that are times."""
+    known = times[times > 0]
+    return float(np.median(known)) if len(known) else None
+
+
+def _mean(times: NDArray[np.float64]) -> float | None:
+    return float(times.mean()) if len(times) and np.isfinite(times).all() else None
 
 
 def around(ratio: Ratio, times: LiveTimes) -> Ratio:

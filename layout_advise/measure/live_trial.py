@@ -10,7 +10,7 @@ import numpy as np
 
 from layout_advise.errors import LayoutAdviseError, ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
-from layout_advise.measure.live_outcome import LiveTrial, around, unimproved, with_unimproved
+from layout_advise.measure.live_outcome import LiveTrial, around, course, unimproved, with_unimproved
 from layout_advise.measure.live_ratio import LiveTimes, live_times
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.ir.effects import Gpr
@@ -182,7 +182,7 @@ class _Trial:
             times.ratio, "", whole.mockups, whole.passed, whole.conversions, times.calls, times.original_ns, times.layout_ns,
             min(one.cpu_seconds, other.cpu_seconds), whole.cpu_seconds, whole.returncode, len(whole.stdout),
             compared.own or 0, *self._counts(), unimproved(one, whole, self._surveyed()), self.held, self.task.last,
-            times.converted,
+            times.converted, course(self.task.first, one, whole),
         )  # fmt: skip
         ratio = around(self._with_flushed(times) if times.converted else times.ratio, times)
         return replace(found, ratio=with_unimproved(ratio, found.unimproved))

@@ -82,7 +82,8 @@ def walked_sizes(uses: Sequence[ExactAccess]) -> tuple[int, ...]:
 
 def _declared_record(uses: Sequence[ExactAccess], obj: MemoryObjectShape, declared: Declared | None, grain: int) -> int:
     """The declared record where a reference runs over parts of it (an inner loop over ``position[3]``), so that no stride
-    shows it; 0 where an access would straddle two records, or where nothing of one is left untouched."""
+    shows it; 0 where an access would straddle two records, or where nothing of one is left untouched and no reference
+    stands for one place in it."""
     size = declared.element_bytes if declared is not None and len(declared.members) > 1 else 0
     if not 1 < size <= LARGEST_RECORD or size % grain or grain == size or obj.bytes < 2 * size:
         return 0
@@ -92,7 +93,8 @@ def _declared_record(uses: Sequence[ExactAccess], obj: MemoryObjectShape, declar
             if start + use.access.bytes > size:
                 return 0
             covered[start : start + use.access.bytes] = b"\1" * use.access.bytes
-    return 0 if all(covered) else size
+    by_member = any(use.what.grain and use.what.grain % size == 0 for use in uses)
+    return size if by_member or not all(covered) else 0
 
 
 def _periodic(uses: Sequence[ExactAccess], base: int, grain: int, period: int, strict: bool) -> bool:

@@ -9,6 +9,8 @@ from typing import Literal
 
 import msgspec
 
+from layout_advise.reports.model.live import LiveCourse
+
 Evidence = Literal["live", "verified", "close", "replayed", "modelled", "rejected"]
 
 
@@ -170,6 +172,8 @@ class LiveReport(msgspec.Struct, frozen=True):
     unimproved: float = 0.0
     held: bool = False
     surveyed: int = 0
+    course: LiveCourse | None = None
+    """The calls in their order; None in runs of versions that did not keep it."""
 
 
 class RuleStep(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ from layout_advise.reports.pages.drawings import drawing
 from layout_advise.reports.pages.field_drawings import affinity_matrix, drawn_fields, field_graph
 from layout_advise.reports.pages.field_heat import field_heat
 from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart, threads_chart
+from layout_advise.reports.pages.live_chart import live_part
 from layout_advise.reports.words import (
     glossary,
     hotspot_words,
@@ -248,6 +249,7 @@ def _item(report: Report, hotspot: HotspotReport, number: int, run: str) -> dict
         "threads": tables.by_threads(hotspot),
         "threads_heads": tables.by_threads_heads(hotspot),
         "threads_notes": tables.by_threads_notes(hotspot),
+        "course": live_part(hotspot, DRAWING_BUDGET // regions),
         "threads_figure": threads_chart(hotspot),
         "noise": hotspot_words.noise(hotspot),
         "claimed": hotspot_words.claimed(hotspot),

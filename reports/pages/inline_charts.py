@@ -45,7 +45,7 @@ def speedup_chart(hotspot: HotspotReport) -> Markup:
         parts.append(f'<rect class="band" x="{left}" y="0" width="{max(right - left, 1):.1f}" height="{bottom}"/>')
     for value in ticks_of(low, high):
         parts.append(
-            f'<path class="grid" d="M{at(value)} 0V{bottom}"/>{_text(at(value), bottom + 16, f"{value:g}×", "middle")}'
+            f'<path class="grid" d="M{at(value)} 0V{bottom}"/>{text_at(at(value), bottom + 16, f"{value:g}×", "middle")}'
         )
     parts.append(f'<path class="one" d="M{at(1.0)} 0V{bottom}"/>')
     for number, one in enumerate(rows):
@@ -54,13 +54,13 @@ def speedup_chart(hotspot: HotspotReport) -> Markup:
         kind = "gain" if one.id == hotspot.verdict.candidate else "plain"
         least, most = min(_ends(one)), max(_ends(one))
         label = f"{tables.base_id(one)}  {_label(one)}"
-        parts.append(_text(LEFT - 12, y + 4, label, "end"))
+        parts.append(text_at(LEFT - 12, y + 4, label, "end"))
         parts.append(f'<path class="{kind} thin" d="M{at(least)} {y}H{at(most)}"/>')
         parts.append(f'<path class="{kind} thick" d="M{at(gain.lo)} {y}H{at(gain.hi)}"/>')
         parts.append(f'<circle class="{kind} dot" cx="{at(gain.median)}" cy="{y}" r="4.5"/>')
         if one.over_identity is not None:
             parts.append(f'<path class="one" d="M{at(one.over_identity.median)} {y - 7}v14"/>')
-    return _svg(parts, bottom + 24, "Speedup over the original, by layout")
+    return chart(parts, bottom + 24, "Speedup over the original, by layout")
 
 
 def _ends(one: CandidateReport) -> list[float]:
@@ -86,9 +86,9 @@ def break_even_chart(hotspot: HotspotReport) -> Markup:
         return f"{left + (right - left) * x / calls:.1f} {height - height * y / most:.1f}"
 
     parts = [f'<path class="grid" d="M{spot(0, y)}L{spot(calls, y)}"/>' for y in ticks_of(0, most, 5)]
-    parts += [_text(left - 8, height - height * y / most + 4, f"{y:g}", "end") for y in ticks_of(0, most, 5)]
+    parts += [text_at(left - 8, height - height * y / most + 4, f"{y:g}", "end") for y in ticks_of(0, most, 5)]
     parts += [
-        _text(left + (right - left) * x / calls, height + 18, f"{x:g}", "middle")
+        text_at(left + (right - left) * x / calls, height + 18, f"{x:g}", "middle")
         for x in ticks_of(0, calls, 8)
         if x % 1 == 0
     ]
@@ -100,9 +100,9 @@ def break_even_chart(hotspot: HotspotReport) -> Markup:
     )
     for label, start, end, kind in lines:
         parts.append(f'<path class="{kind} line" d="M{spot(0, start)}L{spot(calls, end)}"/>')
-        parts.append(_text(right + 6, height - height * end / most + 4, label, "start"))
-    parts.append(_text((left + right) / 2, height + 36, "calls in a row; milliseconds in all", "middle"))
-    return _svg(parts, height + 42, "Total time by the number of calls")
+        parts.append(text_at(right + 6, height - height * end / most + 4, label, "start"))
+    parts.append(text_at((left + right) / 2, height + 36, "calls in a row; milliseconds in all", "middle"))
+    return chart(parts, height + 42, "Total time by the number of calls")
 
 
 def threads_chart(hotspot: HotspotReport) -> Markup:
@@ -123,8 +123,8 @@ def threads_chart(hotspot: HotspotReport) -> Markup:
         return left + (right - left) * (threads - few) / max(many - few, 1), height - height * ns / 1e3 / most
 
     parts = [f'<path class="grid" d="M{left} {height - height * y / most:.1f}H{right}"/>' for y in ticks_of(0, most, 5)]
-    parts += [_text(left - 8, height - height * y / most + 4, f"{y:g}", "end") for y in ticks_of(0, most, 5)]
-    parts += [_text(spot(c.threads, 0)[0], height + 18, str(c.threads), "middle") for c in counts]
+    parts += [text_at(left - 8, height - height * y / most + 4, f"{y:g}", "end") for y in ticks_of(0, most, 5)]
+    parts += [text_at(spot(c.threads, 0)[0], height + 18, str(c.threads), "middle") for c in counts]
     for label, kind, points in series:
         known = [(threads, value) for threads, value in points if value is not None]
         spots = [spot(threads, value.ns) for threads, value in known]
@@ -135,18 +135,21 @@ def threads_chart(hotspot: HotspotReport) -> Markup:
             low, high = (spot(threads, end)[1] for end in (value.lo, value.hi))
             parts.append(f'<path class="{kind} thin" d="M{x:.1f} {low:.1f}V{high:.1f}"/>')
             parts.append(f'<circle class="{kind} dot" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
-        parts.append(_text(right + 6, spots[-1][1] + 4, label, "start"))
-    parts.append(_text((left + right) / 2, height + 36, "threads; µs a call", "middle"))
-    return _svg(parts, height + 42, "Time of a call by the number of threads")
+        parts.append(text_at(right + 6, spots[-1][1] + 4, label, "start"))
+    parts.append(text_at((left + right) / 2, height + 36, "threads; µs a call", "middle"))
+    return chart(parts, height + 42, "Time of a call by the number of threads")
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
+def text_at(x: float, y: float, text: str, anchor: str) -> str:
+    """A text of a chart, beginning, ending or centred there."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _svg(parts: Sequence[str], height: int, title: str) -> Markup:
+def chart(parts: Sequence[str], height: int, title: str, about: str = "") -> Markup:
+    """The chart with a name, and where there is one a description, for who does not see it."""
     head = f'<svg class="chart wide" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img" aria-label="{escape(title)}">'
-    return Markup(f"{head}{''.join(parts)}</svg>")
+    told = f"<title>{escape(title)}</title><desc>{escape(about)}</desc>" if about else ""
+    return Markup(f"{head}{told}{''.join(parts)}</svg>")
 
 
 def _label(candidate: CandidateReport) -> str:

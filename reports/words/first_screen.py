@@ -47,8 +47,8 @@ class FirstScreen:
 
 @dataclass(frozen=True, slots=True)
 class ApplyCommand:
-    """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, else the layout's name and
-    gain."""
+    """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, maybe with the loop as it is,
+    else the layout's name. Its gain stands there where that is not more than what is claimed: it was measured once."""
 
     command: str
     layout: str
@@ -73,13 +73,21 @@ def apply_command(hotspot: HotspotReport, run: str = RUN) -> ApplyCommand | None
         return None
     if found is None:
         return None
-    candidate = found.candidate
-    advised = candidate.id == hotspot.verdict.candidate
-    named = () if advised else ("--candidate", candidate.id)
+    candidate, advised = found.candidate, candidate_of(hotspot, hotspot.verdict.candidate)
+    it = advised is not None and candidate.id == advised.id
+    named = () if it else ("--candidate", candidate.id)
     patch = f"{run.removesuffix('.layout')}.patch"
-    gain = f", {factor(candidate.speedup.median)}" if candidate.speedup is not None else ""
-    layout = "it" if advised else f"{hotspot_words.layout_name(candidate)}{gain}"
+    own = candidate.speedup
+    gain = factor(own.median) if own is not None and own.median <= (hotspot.verdict.gain or 0.0) else ""
+    layout = "it" if it else hotspot_words.layout_name(candidate) + (f", {gain}" if gain else "")
+    if not it and advised is not None and _layout_id(candidate) == _layout_id(advised):
+        layout = "it with the loop as it is" + (f" ({gain})" if gain else "")
     return ApplyCommand(shlex.join(("layout-advise", "apply", run, *named, "-o", patch, "--build", "make")), layout)
+
+
+def _layout_id(candidate: CandidateReport) -> str:
+    """``c5`` of ``c5-simd``: the id without the form of the loop."""
+    return candidate.id.removesuffix(f"-{candidate.variant}")
 
 
 def views_command(hotspot: HotspotReport, run: str = RUN) -> str | None:
@@ -102,7 +110,7 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
         good = advised.evidence in ("live", "verified", "close")
         yield Mark("✓" if good else "!", advised.evidence, good)
     elif tried:
-        many = len({c.id.removesuffix(f"-{c.variant}") for c in tried})
+        many = len({_layout_id(c) for c in tried})
         yield Mark("✓", f"{many} layout{'s' if many > 1 else ''} measured", True)
     else:
         yield Mark("!", "not measured", False)
@@ -126,6 +134,8 @@ def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | No
     failed = [check for check in report.quality.checks if not check.ok]
     if text := live_words.tried(advised or candidate_of(hotspot, hotspot.verdict.about)):
         yield text
+    if hotspot.baseline is not None:
+        yield from _parts(hotspot.baseline.text)
     if advised is not None and hotspot.verdict.action == "change":
         yield from _promise(advised)
         yield from _use(hotspot, advised)
@@ -137,15 +147,20 @@ def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | No
         yield from _doubts(hotspot)
     else:
         yield from _best(hotspot)
+    for part in _parts(hotspot_words.headline(hotspot.verdict.text)[1]) if hotspot.verdict.action != "change" else ():
+        if part not in reason_words.DOUBT_REMEDIES.values() and not part.startswith("Most of that is"):
+            yield part
+    if hotspot.verdict.action == "keep":
         yield from _nothing_to_arrange(hotspot)
-    text = hotspot.verdict.text
-    rest = hotspot_words.headline(text)[1] if hotspot.verdict.action != "change" else ""
-    while rest:
-        first, rest = hotspot_words.headline(rest)
-        if first not in reason_words.DOUBT_REMEDIES.values() and not first.startswith("Most of that is"):
-            yield first
     if hotspot.verdict.action != "change" and hotspot.verdict.interval is not None:
         yield from (check_effect(check, report) for check in failed)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The parts of a text that stand for themselves."""
+    while text:
+        first, text = hotspot_words.headline(text)
+        yield first
 
 
 def _nothing_to_arrange(hotspot: HotspotReport) -> Iterator[str]:

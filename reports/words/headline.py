@@ -49,9 +49,9 @@ def span(value: Interval) -> str:
 
 
 def data_name(structure: StructureReport) -> str:
-    """The type of a record in backticks, else the variable's name."""
+    """The type of a record in backticks, else the variable's name, as of rows of an array that stand for records."""
     record = len(structure.fields) + len(structure.cold_fields) > 1
-    kind = re.sub(r"^(struct|class|union) ", "", structure.type or "")
+    kind = re.sub(r"^(struct|class|union) |.*\]$", "", structure.type or "")
     return f"`{kind if record and kind else structure.name}`"
 
 

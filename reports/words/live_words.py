@@ -30,11 +30,12 @@ def details(candidate: CandidateReport) -> str:
     passed = f", {number(live.passed)} others went through the original{_whose(live)}" if live.passed else ""
     own = f" but for {number(live.own_words)} words that differ each time" if live.own_words else ""
     held = " In a run before it no access went to a place that is not that of the layout." if live.held else ""
+    times = f"{number(live.conversions)} conversion{'' if live.conversions == 1 else 's'}"
     copies = "; the data were converted right before the calls timed, with warm and with flushed copies"
     return (
         f"{families(candidate)} in the running program: {_time(live)}, {nanoseconds(live.ns_layout)} instead of "
         f"{nanoseconds(live.ns_original)} each{copies if live.converted else ''}. One run had {number(live.calls)} calls so"
-        f"{passed}, with {number(live.conversions)} conversions: exit status {live.exit_status} and "
+        f"{passed}, with {times}: exit status {live.exit_status} and "
         f"{number(live.output_bytes)} bytes of output as ordinarily{own}, {live.seconds_layout:.2f} s of CPU time instead "
         f"of {live.seconds_original:.2f} s, conversions included.{held}"
     )

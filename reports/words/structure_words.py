@@ -71,7 +71,7 @@ def shape(structure: StructureReport) -> str:
     part = structure.used_part
     picked = f"; this call goes to {part:.0%} of the elements" if part is not None and part < 0.995 else ""
     if used == structure.element_bytes:
-        return f"{kind}; the hotspot uses all of {'each element' + picked if picked else 'it'}"
+        return f"{kind}; the hotspot uses all of {f'each element{picked}' if structure.count > 1 else 'it'}"
     fields = f"{len(own)} of {total} fields, " if structure.cold_fields or len(own) < len(structure.fields) else ""
     size_ = f"{number(used)} of {number(structure.element_bytes)} bytes"
     untaken = [f.name for f in own if not f.reads and not f.writes]

@@ -171,6 +171,37 @@ def test_a_fully_used_array_of_structures_stays_one() -> None:
     assert len(explore([derived.structure])) >= 3
 
 
+BODY = Declared(
+    "body",
+    64,
+    (
+        Member("x", 0, 8, "double"),
+        Member("past", 8, 32, "double"),
+        Member("v", 40, 8, "double"),
+        Member("rest", 48, 16, "int"),
+    ),
+    (),
+    64,
+)
+PIECES = [Access(stream(BLOCK_AT + at, (64, 50), (8, size)), 8) for at, size in ((0, 1), (8, 4), (40, 1), (48, 2))]
+"""All of it, members that are arrays by inner loops."""
+
+
+def test_a_record_that_a_loop_uses_all_of_stays_one() -> None:
+    """Another loop goes over single members of it."""
+    shape = MemoryObjectShape("s0", "bodies", BLOCK_AT, 50 * 64)
+    for accesses in (PIECES, [*PIECES, Access(stream(BLOCK_AT, (64, 50)), 8, "both")]):
+        derived = derive_structure(shape, accesses, BODY)
+        assert (derived.structure.element_bytes, derived.structure.count) == (64, 50)
+        assert [(f.name, f.bytes) for f in derived.structure.fields] == [("x", 8), ("past", 32), ("v", 8), ("rest", 16)]
+        check_exact(derived, accesses)
+
+
+def test_a_block_that_is_gone_over_number_by_number_is_no_array_of_records() -> None:
+    flat = [Access(stream(BLOCK_AT, (8, 400)), 8)]
+    assert derive_structure(MemoryObjectShape("s0", "bodies", BLOCK_AT, 50 * 64), flat, BODY).structure.element_bytes == 8
+
+
 def test_records_that_no_multiple_tiles_are_the_elements() -> None:
     """lame's table of 34 records, of which a call uses one in three: the last one would be in no element of three."""
     table = Declared("entry", 24, tuple(Member("abc"[k], 8 * k, 8, "long") for k in range(3)), (34,), 24)

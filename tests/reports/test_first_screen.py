@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, Conversion, Interval
 from layout_advise.reports.model.contract import Check, Report
-from layout_advise.reports.model.hotspot import LoopAdvice, Verdict
+from layout_advise.reports.model.hotspot import BaselineReport, LoopAdvice, Verdict
 from layout_advise.reports.pages import html, terminal
 from layout_advise.reports.words.first_screen import MOST_NOTES, ApplyCommand, Mark, apply_command, first_screen, short
-from layout_advise.reports.words.headline import MOST_WORDS, headline
+from layout_advise.reports.words.headline import MOST_WORDS, data_name, headline
 from layout_advise.reports.words.offsets import line_use, offsets
 from layout_advise.reports.words.reason_words import CHECK_EFFECTS, REASONS
 from tests.support.sample_report import candidate, report
@@ -77,6 +77,11 @@ def test_what_cannot_be_written_offers_the_best_that_can() -> None:
     command = "layout-advise apply RUN --candidate c2 -o RUN.patch --build make"
     assert apply_command(hotspot) == ApplyCommand(command, "c2 (SoA, compact), 3.0×")
     assert apply_command(told(verdict, blocks).hotspots[0]) is None
+    unrolled = msgspec.structs.replace(WRITABLE, id="c2-simd", variant="simd")
+    simd = told(msgspec.structs.replace(verdict, candidate="c2-simd"), unrolled, other).hotspots[0]
+    assert apply_command(simd) == ApplyCommand(command, "it with the loop as it is (3.0×)")
+    lucky = msgspec.structs.replace(other, speedup=Interval(5.0, 4.9, 5.1, 9))
+    assert apply_command(told(verdict, blocks, lucky).hotspots[0]) == ApplyCommand(command, "c2 (SoA, compact)")
 
 
 def test_keep_tells_the_best_that_others_reached() -> None:
@@ -260,3 +265,29 @@ def test_a_hot_part_is_called_so() -> None:
     made = candidate(1, GAIN, families=("split", "compact"), arrays=(("vx", "m"),))
     shown = told(Verdict("change", "c1", 3.61, "measured-gain", ""), made)
     assert headline(shown.hotspots[0]).startswith("Store `particle` in two parts: vx, m | the rest: step 3.6× faster")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("struct particle", "particle"), ("particle", "particle"), ("double[8]", "particles"), ("particle[2]", "particles")],
+)
+def test_rows_that_stand_for_records_have_the_name_of_the_array(kind: str, name: str) -> None:
+    """No source has a type of that name: ``double datarr[1001][1001][4][2]``."""
+    (structure,) = report().hotspots[0].structures
+    assert data_name(msgspec.structs.replace(structure, type=kind)) == f"`{name}`"
+
+
+def test_after_a_change_its_gain_is_told_first() -> None:
+    """Whatever the changed program's own run comes to."""
+    said = "This is the layout advised in a.layout (c5: SoA). step runs 3.70 times as fast as there (3.40 to 4.20)."
+    known = BaselineReport("a.layout", "c5", "SoA", True, Interval(3.7, 3.4, 4.2, 9), f"{said} No other gains more.")
+    doubt = BudgetTerm("processes", 0.9, 1.6, "bootstrap over 5 processes")
+    made = candidate(1, Interval(1.2, 0.9, 1.6, 5), error_budget=(doubt,))
+    text, wide = f"So it is. {known.text}", Interval(1.2, 0.9, 1.6)
+    undecided = Verdict("undecided", None, None, "within-noise", text, interval=wide, about="c1", doubt="processes")
+    for verdict in (undecided, msgspec.structs.replace(undecided, action="keep", reason="no-gain")):
+        whole = told(verdict, made)
+        (hotspot,) = whole.hotspots
+        notes = first_screen(whole, msgspec.structs.replace(hotspot, baseline=known)).notes
+        assert notes[:2] == (said, "No other gains more.")
+        assert len(set(notes)) == len(notes) > 2

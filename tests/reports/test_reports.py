@@ -455,3 +455,14 @@ def test_the_way_to_a_layout_is_told_with_its_terms() -> None:
     for rule, term in (("4, exchange two dimensions", steps[0].term), ("7, drop the places", steps[1].term)):
         assert re.search(rf"<li>rule {rule}[^<]*: <code>{re.escape(term)}</code></li>", page)
     assert "<li>rule 4: exchange two dimensions" in html.render(shown)
+
+
+def test_all_of_an_element_is_not_all_of_an_array() -> None:
+    """Which elements a call goes to is another question."""
+    (structure,) = report().hotspots[0].structures
+    fields = tuple(FieldUse(name, "double", 8 * k, 8, 1, 0) for k, name in enumerate("xv"))
+    whole = msgspec.structs.replace(structure, element_bytes=16, fields=fields)
+    assert structure_words.shape(whole) == "array of structures; the hotspot uses all of each element"
+    assert structure_words.shape(msgspec.structs.replace(whole, count=1)) == "one block; the hotspot uses all of it"
+    part = msgspec.structs.replace(whole, used_part=0.25)
+    assert structure_words.shape(part).endswith("uses all of each element; this call goes to 25% of the elements")

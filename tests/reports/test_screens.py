@@ -17,7 +17,7 @@ from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.model.structure import ThreadUse
 from layout_advise.reports.pages import html
-from tests.support.sample_report import candidate, report
+from tests.support.sample_report import candidate, live, report
 
 NEEDS_BROWSER = pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
 NEEDS_NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
@@ -33,7 +33,7 @@ CHANGE = "".join(f"{mark}    double field_{k}[1300000];\n" for k, mark in enumer
 
 
 def page(action: str = "change") -> str:
-    """The sample with a long change, another verdict, and accesses of two threads."""
+    """The sample with a long change, another verdict, accesses of two threads, and a trial in the running program."""
     shown = report(VERDICTS[action])
     (hotspot,) = shown.hotspots
     fields = tuple(
@@ -41,7 +41,9 @@ def page(action: str = "change") -> str:
         for f in hotspot.structures[0].fields
     )
     structure = msgspec.structs.replace(hotspot.structures[0], fields=fields)
-    shown = msgspec.structs.replace(shown, hotspots=(msgspec.structs.replace(hotspot, structures=(structure,)),))
+    tried = tuple(msgspec.structs.replace(c, live=live()) if c.id == "c1" else c for c in hotspot.candidates)
+    hotspot = msgspec.structs.replace(hotspot, structures=(structure,), candidates=tried)
+    shown = msgspec.structs.replace(shown, hotspots=(hotspot,))
     made = candidate(1, Interval(3.61, 3.5, 3.7, 9), change=CHANGE)
     assert shown.hotspots[0].candidates[1].id == made.id
     text = html.render(shown)

@@ -26,6 +26,7 @@ struct la_live_orders { /* file "live", written by the launcher */
 enum { LA_ROW_ORIGINAL = 1, LA_ROW_MOCKUP = 2, LA_ROW_CONVERTED = 4, LA_ROW_PASSED = 8, LA_ROW_STOPPED = 16, LA_ROW_FAULTED = 32 };
 struct la_live_row {
     uint64_t tsc, cpu, role;
+    uint64_t copying; /* ticks that the copies of the data took before and after the call */
 };
 struct la_live_page { /* file "rows" */
     char error[256];

@@ -13,7 +13,7 @@ from layout_advise.tracer.process.launch import describe_end
 ROWS = 1 << 17
 """So many calls are timed at most."""
 _HEAD = struct.Struct("<256s8Q")
-ROW = np.dtype([("tsc", np.uint64), ("cpu", np.uint64), ("role", np.uint64)])
+ROW = np.dtype([("tsc", np.uint64), ("cpu", np.uint64), ("role", np.uint64), ("copying", np.uint64)])
 TABLE_BYTES = _HEAD.size + ROWS * ROW.itemsize
 ORIGINAL, MOCKUP, CONVERTED, PASSED, STOPPED, FAULTED = 1, 2, 4, 8, 16, 32
 """Bits of a row's role: timed as the original, run as the mock-up, with the data converted before it, not like the traced
@@ -42,6 +42,8 @@ class LiveRun:
     stderr: bytes
     surveyed: int = 0
     """The last call that a survey came to."""
+    copying: NDArray[np.float64] | None = None
+    """The ns that copies of the data took before and after each call; those before the first of them are not in it."""
 
     @property
     def end(self) -> str:
@@ -55,12 +57,13 @@ class LiveRun:
 
 def read_table(
     data: bytes, ns_per_tick: float | None
-) -> tuple[str, tuple[int, int, int, int, int, int], NDArray[np.float64], NDArray[np.uint64]]:
-    """The error text, the counts (calls, mock-ups, conversions, passed, inside, surveyed), ns and role of each call. The
-    CPU's time where it was taken, else that of the time stamp counter."""
+) -> tuple[str, tuple[int, int, int, int, int, int], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint64]]:
+    """The error text, the counts (calls, mock-ups, conversions, passed, inside, surveyed), and of each call its ns, those of
+    its copies, and its role. The CPU's time where it was taken, else that of the time stamp counter, as of the copies."""
     error, calls, mockups, conversions, passed, inside, _, surveyed, _ = _HEAD.unpack_from(data)
     rows = np.frombuffer(data, ROW, min(calls, ROWS), offset=_HEAD.size)
     quick = not rows["cpu"].any()
-    times = rows["tsc"] * (ns_per_tick or np.nan) if quick else rows["cpu"].astype(np.float64)
+    tick = ns_per_tick or np.nan
+    times = rows["tsc"] * tick if quick else rows["cpu"].astype(np.float64)
     text = error.split(b"\0")[0].decode(errors="replace")
-    return text, (calls, mockups, conversions, passed, inside, surveyed), times, rows["role"].copy()
+    return text, (calls, mockups, conversions, passed, inside, surveyed), times, rows["copying"] * tick, rows["role"].copy()

@@ -57,13 +57,13 @@ def run_live(
             status = folder.status()
             if status.state < State.PATCHED:
                 raise ProgramError(f"cannot reach {entry.symbol or hex(entry.address)}", status.error or "it was not loaded")
-            error, counts, times, roles = read_table((folder.path / "rows").read_bytes(), status.ns_per_tick)
+            error, counts, times, copying, roles = read_table((folder.path / "rows").read_bytes(), status.ns_per_tick)
         if max(out.stat().st_size, messages.stat().st_size) > MOST_BYTES:
             raise ProgramError("a layout cannot be tried in the program", f"it prints more than {MOST_BYTES >> 20} MiB")
         made, mockups, conversions, passed, inside, surveyed = counts
         return LiveRun(
             made, mockups, conversions, passed, inside, error or status.error, times, roles, process.returncode, seconds,
-            cpu_seconds, out.read_bytes(), messages.read_bytes(), surveyed,
+            cpu_seconds, out.read_bytes(), messages.read_bytes(), surveyed, copying,
         )  # fmt: skip
 
 

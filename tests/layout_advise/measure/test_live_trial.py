@@ -135,6 +135,17 @@ def test_each_call_is_timed_both_ways_and_one_run_has_all_of_them(monkeypatch: p
     assert task.guarded == ((6, 6, 6), (7, BASE + 64, BASE + 64))  # rdx differs from call to call
 
 
+def test_the_calls_are_kept_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of an ordinary run and those of the run in which all were the mock-up's that could be."""
+    kept = trial(monkeypatch, Played(dies=(17, 30))).course
+    assert kept is not None
+    assert (kept.first, kept.calls, kept.stretch) == (5, 200, 2)
+    assert set(kept.original_ns) == {100e3}
+    assert set(kept.layout_ns) == {80e3}
+    assert [k for k, left in enumerate(kept.left_out) if left] == [6, 12]
+    assert sum(kept.left_out) == 2
+
+
 def test_rows_that_lie_apart_are_watched_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Structure("s0", "s", BASE, BYTES, (Dim(4, 1600), Dim(10, 64)), ())
     (held,) = bench().task(subject(rows)).ranges

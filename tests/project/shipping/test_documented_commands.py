@@ -32,20 +32,29 @@ int main(void) {
 """
 VIEWS = """#include <cstdio>
 #include <vector>
-struct Particle { double x, v, unused[6]; };
+struct Particle { double x, past[7], speed, shape[7], mass, force[7], charge, field[7], size, bonds[7], rest[24]; };
 __attribute__((noinline)) void step(std::vector<Particle> &particles) {
-    ANNOTATION
-    for (auto &p : particles) {
-        for (int k = 0; k < 20; k++) p.x += 0.5 * p.v;
+    for (int k = 0; k < 40; k++) {
+        double sum = 0;
+        ANNOTATION
+        for (auto &p : particles) {
+            sum += p.speed * p.mass * p.charge * p.size;
+            p.x += sum;
+        }
     }
 }
 int main() {
-    std::vector<Particle> particles(50000);
-    for (unsigned i = 0; i < particles.size(); i++) particles[i].v = i % 7;
-    for (int k = 0; k < 100; k++) step(particles);
+    std::vector<Particle> particles(12000);
+    for (unsigned i = 0; i < particles.size(); i++) {
+        Particle &p = particles[i];
+        p.speed = i % 7, p.mass = 1 + i % 3, p.charge = i % 2, p.size = 1;
+    }
+    for (int k = 0; k < 60; k++) step(particles);
     std::printf("%g\\n", particles[77].x);
 }
 """
+"""A program in which a copy around each call pays on any machine: 40 passes over five cache lines an element, more than fit
+the second cache, against 480 KB; one addition waits for the other, so that no vectors gain more."""
 LIST = """[defaults]
 limit = 300
 flags = { O2 = "-O2 -g" }

@@ -12,6 +12,7 @@ import pytest
 
 from layout_advise.reports.model.candidate import LiveReport
 from layout_advise.reports.model.contract import Report
+from layout_advise.reports.pages import html
 from layout_advise.reports.pages.terminal import render
 from tests.support.command import advise
 
@@ -44,6 +45,14 @@ def tried(report: Report) -> list[LiveReport]:
         assert live.exit_status == 5
         assert live.speedup.lo <= live.speedup.median <= live.speedup.hi
         assert min(live.ns_original, live.ns_layout, live.seconds_original, live.seconds_layout) > 0
+        kept = live.course
+        assert kept is not None
+        assert kept.first == report.hotspots[0].call
+        assert kept.calls == live.calls + live.passed
+        assert sum(kept.left_out) == live.passed
+        assert all(value is not None and value > 0 for value in kept.original_ns)
+        assert [value is None for value in kept.layout_ns] == [left == kept.stretch for left in kept.left_out]
+    assert ">Calls in the running program, in their order<" in html.render(report)
     return found
 
 
@@ -54,6 +63,8 @@ def test_a_structure_that_is_only_read(program: Path, tmp_path: Path) -> None:
         assert live.calls + report.hotspots[0].call - 1 == 90
         assert live.passed == 0
         assert (live.conversions, live.converted, live.own_words) == (1, False, 0)
+        assert live.course is not None
+        assert set(live.course.copying_ns) == {0.0}
     assert "In the running program" in (tmp_path / "run" / "report.html").read_text()
 
 
@@ -61,6 +72,8 @@ def test_a_structure_that_is_only_read(program: Path, tmp_path: Path) -> None:
 def test_a_structure_that_the_region_writes(program: Path, tmp_path: Path) -> None:
     for live in tried(studied(program, "advance", "advance", tmp_path, "--live")):
         assert live.conversions == live.calls + 1  # back after each call
+        assert live.course is not None
+        assert all(live.course.copying_ns)
         assert live.passed == 0
 
 

@@ -35,10 +35,10 @@ class Trial:
     task: LiveTask
     stdin: Path | None = None
 
-    def run(self, calls: LiveCalls, seed: int = 0) -> LiveRun:
+    def run(self, calls: LiveCalls, seed: int = 0, quick: bool = False) -> LiveRun:
         command = [str(self.program), *self.words]
         return run_live(
-            command, entry_of(self.program), self.task, calls, seed=seed, quick=False, stdin_path=self.stdin, timeout=60
+            command, entry_of(self.program), self.task, calls, seed=seed, quick=quick, stdin_path=self.stdin, timeout=60
         )
 
     def alone(self) -> subprocess.CompletedProcess[bytes]:
@@ -93,6 +93,14 @@ def numbers(run: LiveRun, role: int) -> list[int]:
     return [FIRST + int(k) for k in np.flatnonzero(run.roles & np.uint64(role))]
 
 
+def copied(run: LiveRun) -> list[int]:
+    """The calls before or after which copying took time, less than the whole run did."""
+    assert run.copying is not None
+    assert (run.copying >= 0).all()
+    assert run.copying.sum() < 1e9 * run.seconds
+    return [FIRST + int(k) for k in np.flatnonzero(run.copying)]
+
+
 def written(every: int) -> Sequence[int]:
     """The calls after which the program wrote, from the first of the trial on."""
     return [k for k in range(FIRST, CALLS) if k % every == 0]
@@ -107,6 +115,13 @@ def test_all_calls_run_as_the_mockup_and_the_program_does_the_same(trial: Build)
     assert (run.times > 0).all()
     assert not run.error
     assert not run.inside
+
+
+def test_short_calls_have_times_where_all_are_the_mockup(trial: Build) -> None:
+    """No call of the original tells what a tick of the time stamp counter is then."""
+    run = trial().run(LiveCalls.ALL, quick=True)
+    assert (run.times > 0).all()
+    assert run.times.sum() < 1e9 * run.seconds
 
 
 def test_a_loaded_mockup_makes_no_call(trial: Build) -> None:
@@ -153,6 +168,7 @@ def test_ordinary_runs_time_the_original(trial: Build) -> None:
     run = one.run(LiveCalls.NONE)
     assert one.same(run)
     assert (run.calls, run.mockups, run.conversions) == (FOLLOWING, 0, 0)
+    assert copied(run) == []
     assert numbers(run, ORIGINAL) == list(range(FIRST, CALLS + 1))
 
 
@@ -165,6 +181,7 @@ def test_what_the_program_writes_is_converted_anew(trial: Build, what: str) -> N
     assert run.mockups == FOLLOWING
     assert numbers(run, CONVERTED) == [k + 1 for k in written(7)]
     assert run.conversions == 1 + len(written(7))
+    assert copied(run) == numbers(run, CONVERTED)
     assert one.same(one.run(LiveCalls.ONE, 1))
 
 
@@ -175,6 +192,7 @@ def test_what_the_mockup_writes_is_there_for_everybody(trial: Build, what: str) 
     assert one.same(run)
     assert run.mockups == FOLLOWING
     assert numbers(run, CONVERTED) == ([k + 1 for k in written(7)] if what else [])
+    assert copied(run) == list(range(FIRST, CALLS + 1))  # back after each call
     for seed in (1, 2):
         assert one.same(one.run(LiveCalls.ONE, seed))
         assert one.same(one.run(LiveCalls.OTHER, seed))
