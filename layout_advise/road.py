@@ -210,7 +210,7 @@ def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Veri
 
 
 def _rules(proposed: Proposed) -> bool:
-    """Whether a rule gave a layout to try."""
+    """True if a rule gave a layout to try."""
     return any(ALIGN not in c.families for c in proposed.candidates)
 
 

@@ -37,7 +37,7 @@ def with_untried(verdict: Verdict, seen: Observation, tried: Collection[Candidat
 
 
 def _left_to_rules(verdict: Verdict) -> Verdict:
-    """Where no rule applies, what another start of the arrays may gain or not is told, and leaves it at that."""
+    """The verdict that no rule applies; what another start of the arrays may gain or not is told, and left at that."""
     if verdict.reason in (Reason.IDENTITY_NOT_VERIFIED, Reason.ROUNDING_ONLY):
         return verdict
     open_still = unsaid(verdict.text)

@@ -35,7 +35,7 @@ class VerdictContext:
     snapshot: Literal["criu", "fork"]
     identity_evidence: Evidence
     rules_apply: bool
-    """Whether there is a layout to try that a rule gave; to begin with a cache line is no rule's."""
+    """A rule gave a layout to try; to begin with a cache line is no rule's."""
     allow_reassociation: bool = False
     live: LiveWish = "auto"
     """Whether candidates are tried in the running program: always, never, or where the snapshot is unlike it."""

@@ -7,6 +7,7 @@ mock-ups are made (the identity in its forms, each candidate in its variants, on
 ``policy`` has the limits, ``field_clusters`` suggests partitions of fields by the order in which the call accesses them.
 ``candidates_file`` keeps the candidates in the run directory; ``titles`` words what one advises.
 ``shared_candidates`` are measured in several regions.
+``line_starts`` has plain arrays begin with a cache line.
 ``shared_index`` tells which arrays have one index and may be merged, ``untaken_fields`` are those used on branches that the
 traced call does not take.
 """
