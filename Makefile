@@ -28,8 +28,9 @@ test-all: lint ## all tests
 fuzz: setup ## a million damaged files for all that reads files (INPUTS=, SEED=)
 	.venv/bin/python -m tests.support.fuzzing --inputs $(or $(INPUTS),1000000) --seed $(or $(SEED),1)
 
-nightly: setup ## random instructions and functions, lifted, against the processor (FORMS=, FUNCTIONS=, SEED=)
-	.venv/bin/python -m tests.support.nightly --forms $(or $(FORMS),1000000) --functions $(or $(FUNCTIONS),10000) --seed $(or $(SEED),1)
+nightly: setup ## random instructions and functions, lifted, against the processor (FORMS=, FUNCTIONS=, SEED=, SECONDS=)
+	.venv/bin/python -m tests.support.nightly --forms $(or $(FORMS),1000000) --functions $(or $(FUNCTIONS),10000) \
+		--seed $(or $(SEED),1) --seconds $(or $(SECONDS),inf)
 
 bench: setup ## predicted speedups against hand-written ones
 	$(MAKE) -s -C examples
