@@ -1,0 +1,1 @@
+"""What ``doctor`` finds out, beyond which programs there are."""
