@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ledger
-from tests.support.ledger import Ledger, commit_of, merged
+from tests.support.campaigns import ledger
+from tests.support.campaigns.ledger import Ledger, commit_of, merged
 from tests.support.nightly import __main__ as nightly
 from tests.support.nightly.rounds import Tally
 

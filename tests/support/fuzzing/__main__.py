@@ -13,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.support.campaigns.ledger import ROOT, Ledger
 from tests.support.fuzzing.campaign import campaign, fed, limited, told
 from tests.support.fuzzing.readers import READERS
 from tests.support.fuzzing.samples import samples
-from tests.support.ledger import ROOT, Ledger
 
 RESULTS = ROOT / "benchmarks" / "results" / "fuzz.json"
 

@@ -17,9 +17,9 @@ from random import Random
 from types import FrameType
 
 from layout_advise.errors import LayoutAdviseError
+from tests.support.campaigns.ledger import Ledger, commit_of
 from tests.support.fuzzing.readers import READERS
 from tests.support.fuzzing.samples import Samples, samples
-from tests.support.ledger import Ledger, commit_of
 
 MEMORY = 1 << 30
 """Bytes of address space that a reader may take beyond what its process has when it starts."""

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from tests.support.campaigns.ledger import ROOT, Entry, Ledger, commit_of
 from tests.support.compilers import HAS_AVX512
 from tests.support.killable import EndedError, FailedError, in_child
-from tests.support.ledger import ROOT, Entry, Ledger, commit_of
 from tests.support.lifting.random_states import prepare
 from tests.support.lifting.runner import build_runner
 from tests.support.nightly.rounds import Tally, builds, form_round, function_round, wide_round

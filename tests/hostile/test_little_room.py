@@ -1,8 +1,8 @@
 """Little room and few rights, through the real command: an answer or one line, nothing left, and ``doctor`` had said so.
 
-A full disk is in ``test_bad_input``, a user who is not root in ``tests/project/shipping/test_newcomer``. ptrace_scope cannot
-be set where the kernel has no Yama: ``confined.c`` refuses what scope 2 refuses to users without rights; scope 1 allows a
-process its own children, and that is all that is traced here.
+A full disk is in ``tests/road/test_bad_input``, a user who is not root in ``tests/project/shipping/test_newcomer``.
+ptrace_scope cannot be set where the kernel has no Yama: ``confined.c`` refuses what scope 2 refuses to users without rights;
+scope 1 allows a process its own children, and that is all that is traced here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.road.test_bad_input import check_clean, compile_victim
+from tests.hostile.building import left
+from tests.support.paths import ROOT
 
 PLAIN = "sum 269995500000\n"
 OPTIONS = ("-q", "--restores", "3", "--candidates", "1", "--budget", "1", "--no-live", "--hotspot", "work")
@@ -100,7 +101,8 @@ def start(folder: Path, words: Sequence[str]) -> tuple[int, str, str, int]:
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("room")
-    compile_victim(folder / "victim")
+    victim = ROOT / "tests" / "road" / "victim.c"
+    subprocess.run(["gcc", "-g", "-O2", "-o", folder / "victim", victim], check=True)
     source = Path(__file__).with_name("confined.c")
     subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", folder / "confined", source], check=True)
     return folder
@@ -122,7 +124,7 @@ def can_be_made(place: Path, little: Little) -> None:
 
 def run_under(place: Path, little: Little) -> None:
     code, out, err, pid = start(place, little.of(*command("trace", *OPTIONS, "-o", "run", "--", *PROGRAM)))
-    check_clean(place, pid)
+    assert left(place, pid, 0) == []
     assert "Traceback" not in err
     assert code == little.code, err
     assert little.says in err
