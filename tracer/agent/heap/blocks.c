@@ -320,12 +320,12 @@ static void *forward_new(operator_new *next, const char *name, size_t n, uint64_
 {
     if (!*next)
         *next = (operator_new)(uintptr_t)dlsym(RTLD_NEXT, name);
-    if (recording)
+    if (recording && !pending_site) /* new[] comes to new, and we stand between them */
         pending_site = site;
     if (*next) {
         void *p = (*next)(n);
         if (pending_site) /* an allocator's own, which does not call malloc */
-            record(p, n, site);
+            record(p, n, pending_site);
         return p;
     }
     void *p = malloc(n ? n : 1); /* libstdc++ came by dlopen with RTLD_LOCAL */
