@@ -28,6 +28,7 @@ OWN_HOME = (
     "mkdir -p home && mount -t tmpfs -o ro none home && unset XDG_CACHE_HOME LAYOUT_ADVISE_CACHE && export HOME=$PWD/home"
 )
 QUICK = ("shm_full", "64_files")
+TOLD_QUICKLY = ("home_read_only", "address_space_of_500_mb", "64_files", "no_tracing")
 IN_NAMESPACE = ("unshare", "-m", "sh", "-c")
 OWN_SYS = "mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys"
 
@@ -144,7 +145,7 @@ def test_an_answer_or_one_line(name: str, place: Path) -> None:
     run_under(place, CONDITIONS[name])
 
 
-@pytest.mark.parametrize("name", CONDITIONS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in TOLD_QUICKLY else pytest.mark.slow) for n in CONDITIONS])
 def test_doctor_had_said_so(name: str, place: Path) -> None:
     can_be_made(place, CONDITIONS[name])
     code, out, err, _ = start(place, CONDITIONS[name].of(*command("doctor")))

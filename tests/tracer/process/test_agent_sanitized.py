@@ -69,7 +69,7 @@ def test_runs_without_undefined_behaviour_in_the_agent(program: str, tmp_path: P
         subprocess.run(["gcc", "-g", "-O2", "-fopenmp", "-o", tmp_path / "victim", tmp_path / "victim.c"], check=True)
     else:
         subprocess.run(["gcc", "-g", "-O2", "-o", tmp_path / "victim", ROOT / "tests" / "road" / "victim.c"], check=True)
-    words = {"plain": ("plain", "60000", "300"), "short calls": ("plain", "300", "30000"), "live": ("plain", "60000", "300")}
+    words = {"plain": ("plain", "60000", "300"), "short calls": ("plain", "20000", "600"), "live": ("plain", "60000", "300")}
     options = ["--restores", "3", "--candidates", "1", "--budget", "1", "--live" if program == "live" else "--no-live"]
     command = [sys.executable, "-m", "layout_advise", "trace", "-q", *options, "--hotspot", "work", "-o", "run", "--"]
     environment = {**os.environ, "LAYOUT_ADVISE_CC": str(compiler), "LAYOUT_ADVISE_CACHE": str(tmp_path / "cache")}
