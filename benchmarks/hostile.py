@@ -66,7 +66,8 @@ def main(words: Sequence[str] | None = None) -> int:
     commit, begun, failed = which_commit(), time.monotonic(), 0
     here = {row.program for row in rows if row.commit == commit and not (chosen.again and row.result == "failed")}
     ever = {row.program for row in rows}
-    names = [name for name in programs() if not chosen.programs or name in chosen.programs]
+    every = programs()
+    names = [name for name in every if not chosen.programs or name in chosen.programs]
     for name in sorted((name for name in names if name not in here), key=lambda name: name in ever):
         if time.monotonic() - begun > chosen.seconds:
             break
@@ -75,7 +76,7 @@ def main(words: Sequence[str] | None = None) -> int:
             file.write(json.dumps(asdict(rows[-1])) + "\n")
         failed += rows[-1].result == "failed"
         print(f"{name}: {rows[-1].result} {rows[-1].why}", flush=True)
-    told(rows, len(names))
+    told(rows, len(every))
     return int(failed > 0)
 
 
