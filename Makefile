@@ -25,11 +25,13 @@ test: lint ## style, types, and the tests but the long ones
 test-all: lint ## all tests
 	.venv/bin/python -m pytest -q -n 2 --dist worksteal
 
-fuzz: setup ## a million damaged files for all that reads files (INPUTS=, SEED=)
-	.venv/bin/python -m tests.support.fuzzing --inputs $(or $(INPUTS),1000000) --seed $(or $(SEED),1)
+fuzz: setup ## a million damaged files for all that reads files (INPUTS=, SEED=, SECONDS=)
+	.venv/bin/python -m tests.support.fuzzing --inputs $(or $(INPUTS),1000000) --seed $(or $(SEED),1) \
+		--seconds $(or $(SECONDS),inf)
 
-nightly: setup ## random instructions and functions, lifted, against the processor (FORMS=, FUNCTIONS=, SEED=)
-	.venv/bin/python -m tests.support.nightly --forms $(or $(FORMS),1000000) --functions $(or $(FUNCTIONS),10000) --seed $(or $(SEED),1)
+nightly: setup ## random instructions and functions, lifted, against the processor (FORMS=, FUNCTIONS=, SEED=, SECONDS=)
+	.venv/bin/python -m tests.support.nightly --forms $(or $(FORMS),1000000) --functions $(or $(FUNCTIONS),10000) \
+		--seed $(or $(SEED),1) --seconds $(or $(SECONDS),inf)
 
 bench: setup ## predicted speedups against hand-written ones
 	$(MAKE) -s -C examples

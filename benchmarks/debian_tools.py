@@ -18,9 +18,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from which_commit import which_commit
 
 HERE = Path(__file__).resolve().parent
 COMMANDS = HERE / "debian_tools.txt"
@@ -38,6 +41,7 @@ class ToolRow:
     code: int
     end: str
     fault: str
+    commit: str = ""
 
 
 def inputs(folder: Path) -> None:
@@ -126,21 +130,25 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--results", type=Path, default=RESULTS)
     options.add_argument("--only", default="", help="commands that contain this")
+    options.add_argument("--seconds", type=float, default=float("inf"), help="begin no further command after so long")
     chosen = options.parse_args()
     lines = [line for line in COMMANDS.read_text().splitlines() if line and not line.startswith("#")]
     known = (
         [ToolRow(**json.loads(line)) for line in chosen.results.read_text().splitlines()] if chosen.results.exists() else []
     )
-    missing = []
+    missing, commit, begun = [], which_commit(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="debian-tools-") as work, chosen.results.open("a") as kept:
         for line in lines:
             words = line.split()
             if chosen.only not in line or any(row.command == shlex.join(words) for row in known):
                 continue
+            if time.monotonic() - begun > chosen.seconds:
+                break
             row = tried(words, Path(work) / "work")
             if row is None:
                 missing.append(words[0])
                 continue
+            row = replace(row, commit=commit)
             known.append(row)
             kept.write(json.dumps(asdict(row)) + "\n")
             kept.flush()

@@ -23,8 +23,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from which_commit import which_commit
 
 SOURCE = Path(__file__).resolve().parent.parent / "tests" / "road" / "victim.c"
+RESULTS = Path(__file__).resolve().parent / "results" / "interruptions.jsonl"
 KINDS = ("tool SIGINT", "tool SIGTERM", "tool SIGKILL", "program SIGKILL", "program SIGTERM")
 OPTIONS = ("-v", "--restores", "3", "--candidates", "1", "--budget", "1", "--hotspot", "work")
 PROGRAM = ("./victim", "plain", "60000", "300")
@@ -191,8 +195,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--moments", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further moment after so long")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file of moments, which is added to")
     given = parser.parse_args(words)
-    begun, rows, failed = time.monotonic(), Counter[str](), Counter[str]()
+    known = rows_of(given.results)
+    done = {row["number"] for row in known if row["seed"] == given.seed}
+    left = [moment for moment in moments(given.moments, given.seed) if moment.number not in done]
+    begun, failed = time.monotonic(), 0
+    if not left:
+        told(known)
+        return 0
     with tempfile.TemporaryDirectory(prefix="interruptions-") as place:
         top = Path(place).resolve()
         (top / "whole" / "tmp").mkdir(parents=True)
@@ -203,20 +214,37 @@ def main(words: Sequence[str] | None = None) -> int:
             return 1
         whole = time.monotonic() - first
         print(f"a whole run takes {whole:.1f} s", flush=True)
-        for moment in moments(given.moments, given.seed):
+        commit = which_commit()
+        for moment in left:
             if time.monotonic() - begun > given.seconds:
                 break
             folder = top / str(moment.number)
             came, found = faults(moment, folder, whole, top / "whole" / "run")
-            rows[f"{moment.kind}{'' if came else ', after the end'}"] += 1
+            row = {"seed": given.seed, "number": moment.number, "kind": moment.kind, "at": round(moment.at, 4)}
+            known.append({**row, "complete": moment.complete, "came": came, "faults": found, "commit": commit})
+            with given.results.open("a") as file:
+                file.write(json.dumps(known[-1]) + "\n")
+            failed += len(found)
             for fault in found:
-                failed[moment.kind] += 1
                 print(f"moment {moment.number}, {moment.kind} at {moment.at:.3f}: {fault}", flush=True)
             shutil.rmtree(folder)
-    for kind, count in sorted(rows.items()):
+    told(known)
+    return int(failed > 0)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """The moments that were done before."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def told(rows: Sequence[dict[str, Any]]) -> None:
+    """The table, and what was found at which commit."""
+    for kind, count in sorted(Counter(row["kind"] + ("" if row["came"] else ", after the end") for row in rows).items()):
         print(f"| {kind} | {count} |")
-    print(f"{sum(rows.values())} moments, {sum(failed.values())} faults")
-    return 1 if failed else 0
+    for commit in dict.fromkeys(row["commit"] for row in rows):
+        at = [row for row in rows if row["commit"] == commit]
+        print(f"at {commit}: {len(at)} moments, {sum(len(row['faults']) for row in at)} faults")
+    print(f"{len(rows)} moments, {sum(len(row['faults']) for row in rows)} faults")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,23 @@
 """``python -m layout_advise``, and the command: heeds signals before the rest is brought in, which takes a while."""
 
 import os
+import resource
 import signal
 import sys
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
+ADDRESSES = 480 << 20
+"""Bytes of address space without which a run ends somewhere, in no orderly way: the libraries alone take half of them."""
+
 
 def main() -> int:
     """Run the command line. A signal before it begins, or after its end, finds nothing that would have to be stopped."""
+    room, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if room != resource.RLIM_INFINITY and room < ADDRESSES:
+        text = f"too little memory: {room >> 20} MB are allowed (ulimit -v); it needs {ADDRESSES >> 20} at least"
+        os.write(2, f"layout-advise: {text}\n".encode())
+        return 4
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end)

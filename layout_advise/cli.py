@@ -126,6 +126,11 @@ def _carried_out(argv: Sequence[str] | None) -> int:
     except BrokenPipeError:
         _drop_output()
         return 141
+    except MemoryError:
+        print(
+            "layout-advise: out of memory: `layout-advise doctor` says how much there is; lower --max-refs", file=sys.stderr
+        )
+        return 1
     except OSError as error:
         full = error.errno == errno.ENOSPC
         what = error.filename or ("cannot write the results" if full else "system call")

@@ -56,6 +56,8 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
     ):
         progress.stage("sample", "running the program, sampled")
         stdin = spool(settings, work)
+        if stdin is None and os.isatty(0):
+            progress.note("standard input is a terminal, which is not read: the program's is empty (< FILE gives it one)")
         profiled = profile(settings, main, stdin, run.output if settings.capture_output else None, ended=adopt)
         for symbol, reason in profiled.skipped:
             progress.note(f"passed over {symbol}: {reason}")

@@ -18,7 +18,7 @@ from layout_advise import __version__
 from layout_advise.errors import RunDirError
 from layout_advise.tracer.offspring.processes import start_time
 from layout_advise.tracer.process.channel import is_left_behind
-from layout_advise.tracer.process.disk_space import RECORDS_ROOM, free_bytes, runs_code
+from layout_advise.tracer.process.disk_space import RECORDS_ROOM, memory_folder, runs_code
 from layout_advise.tracer.trace.set_aside import BEFORE, forget, give_back, is_whole, set_aside
 
 FORMAT = "layout-advise.run/2"
@@ -271,11 +271,11 @@ def open_run(path: Path, force: bool) -> Iterator[RunDir]:
 def scratch_parent() -> Path:
     """tmpfs where there is one with room: records, command files and dumps should not touch a disk. Mock-ups are loaded from
     there, so it is one that runs code. Raises RunDirError where neither it nor the system's temporary folder does."""
-    shm, other = Path("/dev/shm"), Path(tempfile.gettempdir())
-    if shm.is_dir() and os.access(shm, os.W_OK) and free_bytes(shm) >= RECORDS_ROOM and runs_code(shm):
+    shm, other = memory_folder(RECORDS_ROOM), Path(tempfile.gettempdir())
+    if shm is not None and runs_code(shm):
         return shm
     if not runs_code(other):
-        why = f"{shm} cannot be used, and {other} is mounted noexec"
+        why = f"/dev/shm cannot be used, and {other} is mounted noexec"
         raise RunDirError("no folder to load mock-ups from", why, "set TMPDIR to a folder that runs code")
     return other
 
@@ -284,7 +284,8 @@ def scratch_parent() -> Path:
 def scratch() -> Iterator[Path]:
     """A folder that is gone afterwards, whatever happens. Folders that killed runs left behind are removed first."""
     parent = scratch_parent()
-    _sweep(parent)
+    for place in {parent, Path("/dev/shm"), Path(tempfile.gettempdir())}:  # the killed one may have had another choice
+        _sweep(place)
     folder = Path(tempfile.mkdtemp(prefix=f"layout-advise-{os.getpid()}-{start_time(os.getpid())}-", dir=parent))
     try:
         yield folder

@@ -20,12 +20,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.markup import escape
 
 from layout_advise.commands import common, installing
+from layout_advise.commands.doctoring import room
+from layout_advise.commands.doctoring.diagnosis import Diagnosis
 from layout_advise.commands.lifting import doctor_lift
 from layout_advise.errors import MachineError, UsageError
 from layout_advise.machine import vector_bytes
@@ -33,19 +35,6 @@ from layout_advise.reports.pages.console import PlainConsole, styled
 from layout_advise.tracer.process.disk_space import runs_code
 
 ADDR_NO_RANDOMIZE = 0x0040000
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """One line of the answer; ``needed`` without it there is no advice at all. ``packages`` of Debian and its like bring it,
-    where there are some."""
-
-    name: str
-    ok: bool
-    needed: bool
-    text: str
-    hint: str = ""
-    packages: tuple[str, ...] = ()
 
 
 def _version(command: list[str]) -> str | None:
@@ -146,6 +135,10 @@ CHECKS: tuple[Callable[[], Diagnosis], ...] = (
     lambda: _tool("perf", False, "the built-in sampler is used", "linux-perf"),
     _criu,
     _shared_memory,
+    room.memory,
+    room.open_files,
+    room.cache,
+    room.tracing,
     _vectors,
 )
 

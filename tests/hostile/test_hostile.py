@@ -6,104 +6,23 @@ its own output and exit status. ``programs.toml`` says what is special about one
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import time
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent
-TABLE: dict[str, dict[str, Any]] = tomllib.loads((HERE / "programs.toml").read_text())
-SOURCES = {f"{path.parent.name}/{path.stem}": path for path in sorted(HERE.glob("*/*.c*")) if path.suffix in (".c", ".cpp")}
-NAMES = sorted({*SOURCES, *TABLE})
+from tests.hostile.building import NAMES, TABLE, alone, build, command_line, end_all, lacking, left, run
+
 OPTIONS = ("--restores", "3", "--candidates", "1", "--budget", "2", "--no-live")
 PATIENCE = 150.0
 """Seconds beyond what the program needs by itself, many times over, as the machine may be busy."""
-LIMITED = 20.0
-"""Seconds after which a program that does not end by itself is ended, to learn its output."""
-AFTERWARDS = 10.0
-"""Seconds that processes which a program leaves have to end by themselves."""
-
-
-def build(name: str, folder: Path) -> Path:
-    """The program, in a folder of its own; its processes can be told by where its file lies."""
-    source = SOURCES.get(name)
-    flags = ["-O2", "-g", "-pthread", f"-I{HERE}", *TABLE.get(name, {}).get("flags", [])]
-    frame = [*flags, "-DINSIDE"] if source and "void inside(" in source.read_text() else flags
-    subprocess.run(["gcc", *frame, "-c", HERE / "frame.c", "-o", folder / "frame.o"], check=True)
-    command = ["g++", "-std=c++20"] if source and source.suffix == ".cpp" else ["gcc"]
-    inputs = [folder / "frame.o", *([source] if source else [])]
-    subprocess.run([*command, *flags, "-o", folder / "hostile", *inputs, "-lm"], check=True)
-    return folder / "hostile"
-
-
-def processes(folder: Path) -> list[int]:
-    """Processes whose program lies, or lay, in a folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit() and os.readlink(entry / "exe").startswith(f"{folder}/"):
-                found.append(int(entry.name))
-    return found
-
-
-def end_all(folder: Path) -> None:
-    for one in processes(folder):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(one, signal.SIGKILL)
-
-
-def run(command: list[str], folder: Path, name: str, seconds: float) -> tuple[int, bytes, bytes, int]:
-    """Status, output, errors and process id of a command, through files: a child of it that lives on may hold them open."""
-    given = folder / "input"
-    given.write_text(TABLE.get(name, {}).get("input", ""))
-    (folder / "tmp").mkdir(exist_ok=True)
-    environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
-    with given.open("rb") as stdin, (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
-        process = subprocess.Popen(command, cwd=folder, stdin=stdin, stdout=out, stderr=err, env=environment)
-        try:
-            status = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            status = process.wait()
-    return status, (folder / "out").read_bytes(), (folder / "err").read_bytes(), process.pid
-
-
-def alone(program: Path, folder: Path, name: str) -> tuple[int, bytes, int]:
-    """Status and output of the program without the tool, on a copy of its own, and how many processes it leaves.
-
-    What a daemon prints after the program has ended is its output too."""
-    folder.mkdir()
-    copy = shutil.copy(program, folder / "hostile")
-    try:
-        status, _, _, _ = run([str(copy), *TABLE.get(name, {}).get("arguments", [])], folder, name, LIMITED)
-        deadline = time.monotonic() + AFTERWARDS
-        while processes(folder) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        out, behind = (folder / "out").read_bytes(), len(processes(folder))
-    finally:
-        end_all(folder)
-    return status, out, behind
-
-
-def left(folder: Path, pid: int, spared: int) -> list[object]:
-    """What is there after the tool has ended; the kernel may need a moment for processes. As many as one run leaves by
-    itself are the program's own: those of its first run live on."""
-    deadline = time.monotonic() + 10
-    while len(processes(folder)) > spared and time.monotonic() < deadline:
-        time.sleep(0.05)
-    shared = [path.name for path in Path("/dev/shm").glob("la*") if str(pid) in path.name.split("-")]
-    return [*processes(folder)[spared:], *(path.name for path in (folder / "tmp").iterdir()), *shared]
 
 
 def status_in(report: dict[str, Any]) -> int:
@@ -129,6 +48,8 @@ def children_seconds() -> float:
 def test_ends_well(name: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     """Its times are recorded with the result (``--junitxml FILE -o junit_family=xunit1``); no test looks at them."""
     row = TABLE.get(name, {})
+    if lacking(name):
+        pytest.skip(lacking(name))
     program = build(name, tmp_path)
     began, used = time.monotonic(), children_seconds()
     status, out, behind = alone(program, tmp_path / "alone", name)
@@ -136,10 +57,11 @@ def test_ends_well(name: str, tmp_path: Path, record_property: Callable[[str, ob
     folder = tmp_path / "traced"
     folder.mkdir()
     shutil.copy(program, folder / "hostile")
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", *OPTIONS, *row.get("options", []), "--hotspot", "work"]
-    command += ["-o", "run", "--json", "report.json", "--", "./hostile", *row.get("arguments", [])]
+    command = [sys.executable, "-m", "layout_advise", "trace", "-q", *OPTIONS, *row.get("options", [])]
+    command += [] if row.get("whole") else ["--hotspot", row.get("hotspot", "work")]
+    command += ["-o", "run", "--json", "report.json", "--", *command_line(name, tmp_path)]
     try:
-        code, said, err, pid = run(command, folder, name, PATIENCE)
+        code, said, err, pid = run(command, folder, name, PATIENCE, row.get("terminal", False))
         record_property("seconds", round(time.monotonic() - middle - (middle - began), 2))
         record_property("cpu_seconds", round(children_seconds() - used_by_then - (used_by_then - used), 2))
         assert code != -signal.SIGKILL, f"still running: {err[-2000:]!r}"

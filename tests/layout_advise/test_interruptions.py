@@ -15,11 +15,35 @@ ROOT = Path(__file__).resolve().parents[2]
 VICTIM = ROOT / "tests" / "road" / "victim.c"
 
 
+def cut_short(folder: Path, moments: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "benchmarks" / "interruptions.py"), "--moments", str(moments), "--seed", "28"]
+    command += ["--results", str(folder / "moments.jsonl")]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_moments_that_were_tried_are_counted_and_not_tried_again(tmp_path: Path) -> None:
+    rows = [
+        {"seed": 28, "number": k, "kind": "tool SIGINT", "at": 0.5, "complete": False, "came": k < 2,
+         "faults": ["one"] * (k == 1),
+         "commit": "abc" if k else "old"}
+        for k in range(3)
+    ]  # fmt: skip
+    (tmp_path / "moments.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = cut_short(tmp_path, 3)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "| tool SIGINT | 2 |",
+        "| tool SIGINT, after the end | 1 |",
+        "at old: 1 moments, 0 faults",
+        "at abc: 2 moments, 1 faults",
+        "3 moments, 1 faults",
+    ]
+
+
 @pytest.mark.slow
-def test_nothing_is_left_by_runs_that_are_cut_short() -> None:
+def test_nothing_is_left_by_runs_that_are_cut_short(tmp_path: Path) -> None:
     """Two moments of each kind of signal; other ones each time would not be repeatable."""
-    command = [sys.executable, str(ROOT / "benchmarks" / "interruptions.py"), "--moments", "10", "--seed", "28"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = cut_short(tmp_path, 10)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "10 moments, 0 faults" in done.stdout
 

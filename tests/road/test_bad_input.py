@@ -270,6 +270,23 @@ def test_stdin_is_the_same_at_each_start(victim: Path, tmp_path: Path) -> None:
     assert outcome.report["hotspots"][0]["calls"] == 60
 
 
+def test_a_terminal_is_not_read(victim: Path, tmp_path: Path) -> None:
+    """Each start must read the same: what is typed is left to whoever reads the terminal next, and that is told."""
+    keyboard, screen = os.openpty()
+    try:
+        os.write(keyboard, b"5\n")
+        words = ("--until", "sample", "--hotspot", "work", "--", "./victim", "plain", "60000", "300")
+        process = start(tmp_path, *words, stdin=screen)
+        out, err = process.communicate(timeout=120)
+        assert os.read(screen, 10) == b"5\n"
+    finally:
+        os.close(keyboard)
+        os.close(screen)
+    check_clean(tmp_path, process.pid)
+    assert (process.returncode, out) == (0, "sum 269995500000\n")
+    assert err.count("standard input is a terminal, which is not read") == 1
+
+
 @pytest.mark.slow
 def test_calls_in_forked_children_do_not_count(victim: Path, tmp_path: Path) -> None:
     outcome = advise(tmp_path, "-q", "--hotspot", "work", "--", "./victim", "forks")

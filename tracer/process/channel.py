@@ -21,6 +21,7 @@ from pathlib import Path
 
 from layout_advise.errors import SnapshotError
 from layout_advise.tracer.offspring.processes import start_time
+from layout_advise.tracer.process.disk_space import memory_folder
 from layout_advise.tracer.process.patching import MAX_EXITS, Entry, Patch, plan_exit, plan_patch
 
 MAGIC = 0x3167617561796C61
@@ -121,9 +122,12 @@ class Orders:
     calm: tuple[int, int] = (0, 0)
 
 
+ROOM = 4 << 20
+"""Bytes that a run's folder may need: orders, samples, times of calls."""
+
+
 def _tmpfs() -> Path:
-    shm = Path("/dev/shm")
-    return shm if os.access(shm, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+    return memory_folder(ROOM) or Path(tempfile.gettempdir())
 
 
 def _remove_stale(parent: Path) -> None:
@@ -156,7 +160,8 @@ class RunFolder:
 
     def __init__(self) -> None:
         parent = _tmpfs()
-        _remove_stale(parent)
+        for place in {parent, Path("/dev/shm"), Path(tempfile.gettempdir())}:  # a killed one may have had another choice
+            _remove_stale(place)
         self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-{start_time(os.getpid())}-", dir=parent))
         self._alive = open(self.path / "alive", "wb")  # noqa: SIM115 - held open: the lock is the sign of life
         fcntl.flock(self._alive, fcntl.LOCK_EX)

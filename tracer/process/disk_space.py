@@ -31,6 +31,12 @@ def runs_code(folder: Path) -> bool:
     return not os.statvfs(folder).f_flag & os.ST_NOEXEC
 
 
+def memory_folder(room: int) -> Path | None:
+    """/dev/shm where it can be written, and so many bytes are free there; ``None`` where not."""
+    shm = Path("/dev/shm")
+    return shm if os.access(shm, os.W_OK | os.X_OK) and free_bytes(shm) >= room else None
+
+
 def is_full(folder: Path) -> bool:
     """Returns whether next to nothing can be written there any more."""
     return free_bytes(folder) < 1 << 16

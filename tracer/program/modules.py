@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from layout_advise.errors import BinaryError
 from layout_advise.tracer.program.binary import ElfBinary
@@ -25,12 +28,24 @@ class Modules:
 
     def __init__(self, mappings: Sequence[Mapping], *known: ElfBinary) -> None:
         self.mappings = tuple(sorted(mappings, key=lambda m: m.start))
+        self._starts = [m.start for m in self.mappings]
+        self._apart = all(one.end <= other.start for one, other in pairwise(self.mappings))
+        self._of_file: defaultdict[str, list[Mapping]] = defaultdict(list)
+        for mapping in self.mappings:
+            self._of_file[mapping.path].append(mapping)
         self._known = {str(b.path.resolve()): b for b in known}
         self._modules: dict[str, Module | None] = {}
 
     def mapping_at(self, address: int) -> Mapping | None:
         """The mapping that holds ``address``."""
-        return next((m for m in self.mappings if m.start <= address < m.end), None)
+        if not self._apart:  # seen at several times
+            return next((m for m in self.mappings if m.start <= address < m.end), None)
+        before = self._number(address)
+        return self.mappings[before] if before >= 0 and address < self.mappings[before].end else None
+
+    def _number(self, address: int) -> int:
+        """The number of the last mapping that begins at or before ``address``; -1 where there is none."""
+        return bisect_right(self._starts, address) - 1
 
     def module(self, path: str) -> Module | None:
         """The module of a mapping's path; ``None`` where the file is gone, damaged or no ELF file."""
@@ -45,10 +60,11 @@ class Modules:
             return None
         # the part of .bss beyond the file's last page is an anonymous mapping after those of the file
         if not mapping.path:
-            before = [m for m in self.mappings if m.end <= mapping.start]
-            if not before or before[-1].end != mapping.start or not before[-1].path.startswith("/"):
+            number = self._number(mapping.start - 1)
+            before = self.mappings[number] if number >= 0 else None
+            if before is None or before.end != mapping.start or not before.path.startswith("/"):
                 return None
-            found = self.module(before[-1].path)
+            found = self.module(before.path)
             inside = found is not None and found.binary.section_at(address - found.load_base) is not None
             return found if inside else None
         return self.module(mapping.path)
@@ -61,5 +77,5 @@ class Modules:
             binary = binary or ElfBinary.open_module(path)
         except BinaryError:
             return None
-        base = binary.load_base(self.mappings)
+        base = binary.load_base(self._of_file[path])
         return Module(binary, base) if base is not None else None

@@ -70,6 +70,7 @@ def rank(chains: Sequence[Chain], modules: Modules) -> list[Hotspot]:
     ranked by themselves.
     """
     groups: dict[tuple[str, int], _Group] = {}
+    opened: dict[str, ElfBinary] = {}
     others: Counter[str] = Counter()
     for address, count in Counter(_credited(chain, modules) for chain in chains).items():
         where = _resolve(address, modules)
@@ -77,6 +78,7 @@ def rank(chains: Sequence[Chain], modules: Modules) -> list[Hotspot]:
             others[where] += count
             continue
         binary, function, vaddr = where
+        opened[str(binary.path)] = binary
         leader = leader_of(binary, function)
         group = groups.setdefault((str(binary.path), leader.start), _Group(leader))
         group.samples += count
@@ -85,7 +87,6 @@ def rank(chains: Sequence[Chain], modules: Modules) -> list[Hotspot]:
         group.hottest = max(group.hottest, (count, vaddr))
     total = max(len(chains), 1)
     result = [Hotspot(word, word, word, n / total, n) for word, n in others.items()]
-    opened = {str(m.binary.path): m.binary for m in map(modules.module, {m.path for m in modules.mappings}) if m is not None}
     result += _named(groups, opened, total)
     return sorted(result, key=lambda h: (-h.samples, h.symbol))
 

@@ -16,7 +16,7 @@ from typing import Self
 
 from layout_advise.errors import SnapshotError
 from layout_advise.tracer.process.launch import describe_end
-from layout_advise.tracer.snapshot.criu_install import Criu, find_criu
+from layout_advise.tracer.snapshot.criu_install import Criu, find_criu, with_files
 from layout_advise.tracer.snapshot.dump_folder import make_dump_folder, remove_stale_dumps, resident_bytes
 from layout_advise.tracer.snapshot.open_files import GrownFiles, written_files
 from layout_advise.tracer.snapshot.pages.huge_pages import collapse, huge_ranges
@@ -39,7 +39,6 @@ _RESTORE_OPTIONS = ("--tcp-close", "--manage-cgroups=ignore", "--file-locks")
 
 # Told by CRIU at every stage; only after the last one may the process be spoken to: until then CRIU traces it.
 _ACTION_SCRIPT = '#!/bin/sh\n[ "$CRTOOLS_SCRIPT_ACTION" != post-resume ] || : > "$LAYOUT_ADVISE_RESUMED"\n'
-
 
 _PIDFD_GET_INFO = 0xC040FF0B  # Linux 6.13; the way of a process that is not one's child, 6.15
 _PIDFD_INFO_EXIT = 1 << 3
@@ -178,6 +177,7 @@ class CriuDump:
             "setpriv",
             "--pdeathsig",
             "KILL",
+            *with_files(),
             "setarch",
             "-R",
             "unshare",

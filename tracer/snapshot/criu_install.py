@@ -8,6 +8,7 @@ being installed, and runs with its own C library. Nothing of the system changes.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from layout_advise.errors import MachineError
 from layout_advise.tracer.snapshot.private_apt import KEYRING, private_apt
 
 SUITE = "forky"
+FILES = 1024
+"""How many files CRIU must be able to have open: it numbers its own above the program's."""
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 
@@ -49,10 +52,20 @@ def find_criu() -> Criu | None:
     return found or check(private_folder() / "criu")
 
 
+def with_files() -> list[str]:
+    """The beginning of a command that may have so many files open where we may not; the program gets its own limit back."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= FILES:
+        return []
+    raised = FILES if hard != resource.RLIM_INFINITY and hard < FILES else ""
+    return ["prlimit", f"--nofile={FILES}:{raised}"]
+
+
 def check(program: Path) -> Criu | None:
-    """``program`` and its version, if it can dump and restore here; ``None`` if it is missing or says that it cannot."""
+    """``program`` and its version, if it can dump and restore here; ``None`` if it is missing or says that it cannot, or if
+    too few files may be open for it."""
     try:
-        if _run([str(program), "check"]).returncode != 0:
+        if _run([*with_files(), str(program), "check"]).returncode != 0:
             return None
         words = _run([str(program), "--version"]).stdout.split()
     except (OSError, subprocess.TimeoutExpired):

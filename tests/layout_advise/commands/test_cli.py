@@ -14,7 +14,7 @@ import pytest
 from layout_advise import __version__
 from layout_advise.cli import COMMANDS, main
 from layout_advise.commands import doctor
-from layout_advise.commands.doctor import Diagnosis
+from layout_advise.commands.doctoring.diagnosis import Diagnosis
 from layout_advise.progress import Interrupted, Progress
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.cli import main
 from layout_advise.commands import demo, doctor, installing
-from layout_advise.commands.doctor import Diagnosis
+from layout_advise.commands.doctoring.diagnosis import Diagnosis
 from layout_advise.errors import MachineError
 from tests.support.paths import ROOT
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lifting import instruction_forms
+from tests.support.compilers import HAS_AVX512
+from tests.support.lifting import instruction_forms, wide_forms
 from tests.support.nightly import random_forms
-from tests.support.nightly.rounds import builds, form_round, function_round
+from tests.support.nightly.rounds import builds, form_round, function_round, wide_round
 
 
 def test_random_forms_do_what_the_processor_does(tmp_path: Path) -> None:
@@ -19,6 +20,23 @@ def test_random_forms_do_what_the_processor_does(tmp_path: Path) -> None:
     assert len(found.by_kind) > 100
     assert found.differing == []
     assert found.refused == {}
+
+
+@pytest.mark.skipif(not HAS_AVX512, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
+def test_random_forms_of_avx512_do_what_the_processor_does(tmp_path: Path) -> None:
+    found = wide_round("test", 200, tmp_path)
+    assert found.states == 800
+    assert len(found.by_kind) > 60
+    assert found.differing == []
+    assert found.refused == {}
+
+
+def test_forms_of_avx512_are_varied() -> None:
+    known = set(wide_forms.every())
+    made = random_forms.wide(random.Random(4), 1000)
+    assert len(set(made) - known) > 800
+    assert any("{k6}" in form for form in made)
+    assert not any("{k0}" in form for form in made)
 
 
 def test_forms_are_varied() -> None:

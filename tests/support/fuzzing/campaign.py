@@ -17,6 +17,7 @@ from random import Random
 from types import FrameType
 
 from layout_advise.errors import LayoutAdviseError
+from tests.support.campaigns.ledger import Ledger, commit_of
 from tests.support.fuzzing.readers import READERS
 from tests.support.fuzzing.samples import Samples, samples
 
@@ -25,6 +26,8 @@ MEMORY = 1 << 30
 SECONDS = 10.0
 """Seconds of the processor that an input may take; a process that says nothing for eight times as long is killed."""
 BATCH = 30
+TRIED = ("layout_advise", "layoutalgebra", "mockup", "reports", "tracer", "tests/support/fuzzing")
+"""What the commit of a result is of."""
 
 
 class HangError(Exception):
@@ -129,14 +132,18 @@ def _ended(process: BaseProcess) -> None:
         process.join()
 
 
-def campaign(inputs: int, seed: str, only: tuple[str, ...] = (), seconds: float | None = None) -> Iterator[Batch]:
-    """Batches of about ``inputs`` inputs over all readers, or for so many seconds; the readers take turns."""
+def campaign(
+    inputs: int, seed: str, only: tuple[str, ...] = (), seconds: float | None = None, kept: Ledger | None = None
+) -> Iterator[Batch]:
+    """Batches of about ``inputs`` inputs over all readers, or for so many seconds; the readers take turns. What ``kept`` has
+    of the seed is not done again, and what is done goes into it."""
     names = [name for name in READERS if not only or name in only]
     parts = sum(READERS[name][1] for name in names)
-    begun = time.monotonic()
+    begun, commit = time.monotonic(), commit_of(*TRIED)
+    kept = kept or Ledger(None)
     with tempfile.TemporaryDirectory(prefix="layout-advise-fuzz-") as work:
         samples(Path(work))
-        done = dict.fromkeys(names, 0)
+        done = {name: kept.next_turn(name, seed) for name in names}
         while left := [n for n in names if done[n] < -(-inputs * READERS[n][1] // parts)]:
             for name in left:
                 if seconds is not None and time.monotonic() - begun > seconds:
@@ -144,6 +151,11 @@ def campaign(inputs: int, seed: str, only: tuple[str, ...] = (), seconds: float 
                 wanted = -(-inputs * READERS[name][1] // parts)
                 found = _batch(name, done[name], min(BATCH * READERS[name][1], wanted - done[name]), Path(work), seed)
                 done[name] += found.done
+                entry = kept.entry(name, seed, commit)
+                entry.inputs += found.done
+                entry.refused["one line"] += found.refused
+                entry.found += [f"{fault.input}: {fault.place}" for fault in found.faults]
+                kept.done(entry, found.first, found.done)
                 yield found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from layout_advise.mockup.ir.effects import (
@@ -33,6 +33,26 @@ def flag_bits(carry: bool, zero: bool, sign: bool, overflow: bool, parity: bool)
     return Op("flags.bits", "flags", tuple(Const("i1", int(b)) for b in (carry, zero, sign, overflow, parity)))
 
 
+Registers = Mapping[Gpr | Lane | MaskBit, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed(Registers):
+    """Registers of which some have new values."""
+
+    before: Registers
+    new: dict[Gpr | Lane | MaskBit, int] = field(default_factory=dict)
+
+    def __getitem__(self, place: Gpr | Lane | MaskBit) -> int:
+        return self.new[place] if place in self.new else self.before[place]
+
+    def __iter__(self) -> Iterator[Gpr | Lane | MaskBit]:
+        return iter({**self.before, **self.new})
+
+    def __len__(self) -> int:
+        return len({*self.before, *self.new})
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """Registers and memory. ``flags`` is a ``flags.*`` operation over constants.
@@ -40,7 +60,7 @@ class State:
     ``memory`` holds bytes by address; an access to an address that it lacks raises KeyError.
     """
 
-    registers: Mapping[Gpr | Lane | MaskBit, int]
+    registers: Registers
     memory: Mapping[int, int] = field(default_factory=dict)
     flags: Expr = field(default_factory=lambda: flag_bits(False, False, False, False, False))
 
@@ -53,7 +73,7 @@ def step(semantics: Semantics, before: State) -> State:
         return compute(expr, before, temps)
 
     memory = dict(before.memory)
-    registers = dict(before.registers)
+    registers = Changed(before.registers)
     flags = before.flags
     for effect in semantics.effects:
         match effect:
@@ -75,7 +95,7 @@ def step(semantics: Semantics, before: State) -> State:
             case SetEffect(Flags(), new):
                 flags = _flags(new, before, value)
             case SetEffect(location, new) if not isinstance(location, Flags):
-                registers[location] = value(new)
+                registers.new[location] = value(new)
             case CallEffect():
                 raise ValueError("calls are not interpreted")
     return State(registers, memory, flags)

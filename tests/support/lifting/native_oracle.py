@@ -85,6 +85,11 @@ class Native:
     memory: bytes
     masks: tuple[int, ...] = ()
 
+    @property
+    def lanes_each(self) -> int:
+        """64-bit lanes of a vector register."""
+        return WIDE.lanes if self.masks else PLAIN.lanes
+
     def flag(self, name: str) -> bool:
         """One of the flags b (carry), e (zero), s, o, p."""
         return bool(self.flags >> FLAG_BITS[name] & 1)

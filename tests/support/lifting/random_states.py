@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -24,7 +24,7 @@ from layout_advise.mockup.machine.conditions import UndefinedFlagError
 from layout_advise.mockup.machine.disassembly import Insn
 from layout_advise.mockup.machine.semantics import semantics
 from tests.support.lifting import instruction_forms
-from tests.support.lifting.interpret import State, condition, flag_bits, step
+from tests.support.lifting.interpret import Changed, Registers, State, condition, flag_bits, step
 from tests.support.lifting.native_oracle import CENTRE, MEMORY, MEMORY_BYTES, Native
 
 _FIXED_FLAGS = 0x202  # interrupts on, and the bit that is always set
@@ -60,8 +60,6 @@ WORDS = [
 ]
 
 
-_REGISTERS: tuple[Gpr | Lane, ...] = (*(Gpr(i) for i in range(16)), *(Lane(i // 4, i % 4) for i in range(64)))
-_UPPER: dict[Gpr | Lane | MaskBit, int] = {Lane(n, i): 0 for n in range(16) for i in range(4, 8)}
 _ADDRESSES = range(MEMORY, MEMORY + MEMORY_BYTES)
 
 
@@ -99,6 +97,12 @@ def _stock(kind: int) -> tuple[int, ...]:
     return tuple(makers[kind]() for _ in range(STOCK))
 
 
+def prepare() -> None:
+    """Make the values that states are drawn from, before processes are forked that would each make them."""
+    for kind in range(4):
+        _stock(kind)
+
+
 def a_state(r: random.Random, kind: int) -> Native:
     gpr = lanes_of(2 + kind % 2, 16, r)
     gpr[4], gpr[5], gpr[7], gpr[8] = MEMORY + 128, MEMORY + 192, CENTRE, CENTRE
@@ -113,19 +117,42 @@ def a_state(r: random.Random, kind: int) -> Native:
 
 @dataclass(frozen=True)
 class Case:
-    number: int
+    """An instruction, and the states before and after it on the processor; both with AVX-512 or both without."""
+
     form: str
     insn: Insn
     before: Native
     after: Native
 
 
+@dataclass(frozen=True, slots=True)
+class NativeRegisters(Registers):
+    """The registers of a native state by their locations; lanes that it does not have are 0."""
+
+    state: Native
+
+    def __getitem__(self, place: Gpr | Lane | MaskBit) -> int:
+        if isinstance(place, Gpr):
+            return self.state.gpr[place.number]
+        if isinstance(place, Lane):
+            lanes = self.state.lanes_each
+            return self.state.lanes[place.number * lanes + place.index] if place.index < lanes else 0
+        return self.state.masks[place.number] >> place.index & 1
+
+    def __iter__(self) -> Iterator[Gpr | Lane | MaskBit]:
+        yield from (Gpr(n) for n in range(16))
+        yield from (Lane(*divmod(n, self.state.lanes_each)) for n in range(len(self.state.lanes)))
+        yield from (MaskBit(k, bit) for k in range(len(self.state.masks)) for bit in range(64))
+
+    def __len__(self) -> int:
+        return 16 + len(self.state.lanes) + 64 * len(self.state.masks)
+
+
 def interpreted(case: Case) -> State:
-    registers: dict[Gpr | Lane | MaskBit, int] = dict(zip(_REGISTERS, (*case.before.gpr, *case.before.lanes), strict=True))
-    registers |= _UPPER
     effects = meaning(case.insn)
     memory = dict(zip(_ADDRESSES, case.before.memory, strict=True)) if uses_memory(effects) else {}
-    return step(effects, State(registers, memory, flag_bits(*(case.before.flag(f) for f in _FLAG_ORDER))))
+    flags = flag_bits(*(case.before.flag(f) for f in _FLAG_ORDER))
+    return step(effects, State(NativeRegisters(case.before), memory, flags))
 
 
 @lru_cache(maxsize=8)
@@ -140,16 +167,8 @@ def uses_memory(effects: Semantics) -> bool:
 
 def differences(case: Case) -> list[str]:
     got = interpreted(case)
-    loose = any(part in case.form.split()[0] for part in ("fm", "fnm", "dpp"))
-    found = []
-    for place, want in zip(_REGISTERS, (*case.after.gpr, *case.after.lanes), strict=True):
-        have = got.registers[place]
-        if have == want:
-            continue
-        if isinstance(place, Gpr):
-            found.append(f"r{place.number} {have:#x} {want:#x}")
-        elif not (loose and equal_but_for_nans(case.form, have, want)):
-            found.append(f"lane {place.number}.{place.index} {have:#x} {want:#x}")
+    assert isinstance(got.registers, Changed)
+    found = _registers_that_differ(case, got.registers.new)
     memory = bytes(got.memory.values()) if got.memory else case.before.memory  # its addresses ascend
     if memory != case.after.memory:
         found.append("memory")
@@ -162,6 +181,30 @@ def differences(case: Case) -> list[str]:
         if have_flag != native_condition(cc, case.after):
             found.append(f"condition {cc} {have_flag}")
     return found
+
+
+def _registers_that_differ(case: Case, new: Mapping[Gpr | Lane | MaskBit, int]) -> list[str]:
+    before, after, each = case.before, case.after, case.before.lanes_each
+    gpr, lanes, masks = list(before.gpr), list(before.lanes), list(before.masks)
+    for place, value in new.items():
+        if isinstance(place, Gpr):
+            gpr[place.number] = value
+        elif isinstance(place, Lane) and place.index < each:
+            lanes[place.number * each + place.index] = value
+        elif isinstance(place, MaskBit):
+            masks[place.number] = masks[place.number] & ~(1 << place.index) | value << place.index
+    loose = any(part in case.form.split()[0] for part in ("fm", "fnm", "dpp"))
+    found = [f"r{n} {have:#x} {want:#x}" for n, have, want in _unequal(gpr, after.gpr)]
+    for n, have, want in _unequal(lanes, after.lanes):
+        if not (loose and equal_but_for_nans(case.form, have, want)):
+            found.append(f"lane {n // each}.{n % each} {have:#x} {want:#x}")
+    return found + [f"k{n} {have:#x} {want:#x}" for n, have, want in _unequal(masks, after.masks)]
+
+
+def _unequal(have: list[int], want: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    if tuple(have) == want:
+        return []
+    return [(n, *pair) for n, pair in enumerate(zip(have, want, strict=True)) if pair[0] != pair[1]]
 
 
 def sets_flags(effects: Semantics) -> bool:

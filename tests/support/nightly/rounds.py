@@ -13,11 +13,13 @@ from layout_advise.mockup.machine.disassembly import decode_one
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.run.survey import source_of
 from tests.support.compilers import HAS_AVX512
-from tests.support.lifting import native_oracle
+from tests.support.lifting import native_oracle, wide_states
 from tests.support.lifting.fitted_states import fitted
 from tests.support.lifting.kernel_library import KernelArguments, KernelLibrary
+from tests.support.lifting.native_oracle import Native, Shape
 from tests.support.lifting.random_states import Case, a_state, differences
 from tests.support.lifting.runner import Job, build_runner, constants_of, load_base, marks_of, results_of, run_jobs
+from tests.support.lifting.wide_states import a_wide_state
 from tests.support.nightly import random_forms, random_kernels
 
 FLAGS = ("-O0", "-O1", "-O2", "-O3", "-O2 -march=haswell", "-O3 -march=haswell")
@@ -47,17 +49,31 @@ class Tally:
 
 def form_round(seed: str, count: int, folder: Path) -> Tally:
     """So many random forms, assembled and run natively, and interpreted by the semantics table."""
-    r, tally = random.Random(seed), Tally(inputs=count)
+    r = random.Random(seed)
     forms = random_forms.forms(r, count)
-    program, code = native_oracle.build(forms, folder)
     given = [(n, fitted(form, a_state(r, turn % 4), r)) for n, form in enumerate(forms) for turn in range(STATES)]
-    after = native_oracle.run(program, given, folder)
+    return _compared(seed, forms, given, native_oracle.PLAIN, folder)
+
+
+def wide_round(seed: str, count: int, folder: Path) -> Tally:
+    """The same of AVX-512's forms."""
+    r = random.Random(seed)
+    forms = random_forms.wide(r, count)
+    states = ((n, form, a_wide_state(r, turn % 4)) for n, form in enumerate(forms) for turn in range(STATES))
+    given = [(n, wide_states.fitted(form, state, r)) for n, form, state in states]
+    return _compared(seed, forms, given, native_oracle.WIDE, folder)
+
+
+def _compared(seed: str, forms: list[str], given: list[tuple[int, Native]], shape: Shape, folder: Path) -> Tally:
+    tally = Tally(inputs=len(forms))
+    program, code = native_oracle.build(forms, folder, shape)
+    after = native_oracle.run(program, given, folder, shape)
     insns = [decode_one(data, at) for at, data in code]
     for (n, before), result in zip(given, after, strict=True):
         tally.states += 1
         tally.by_kind[insns[n].mnemonic] += 1
         try:
-            found = differences(Case(n, forms[n], insns[n], before, result))
+            found = differences(Case(forms[n], insns[n], before, result))
         except NotLiftedError as error:
             tally.refused[f"{insns[n].mnemonic}: {error.reason}"] += 1
             continue
@@ -66,13 +82,14 @@ def form_round(seed: str, count: int, folder: Path) -> Tally:
     return tally
 
 
-def function_round(seed: str, count: int, compiler: str, flags: str, folder: Path) -> Tally:
-    """So many random functions, built once: interpreted after lifting, and emitted as C, compiled and run."""
+def function_round(seed: str, count: int, compiler: str, flags: str, folder: Path, runner: Path | None = None) -> Tally:
+    """So many random functions, built once: interpreted after lifting, and emitted as C, compiled and run by ``runner``
+    (built anew where none is given)."""
     r, tally = random.Random(seed), Tally(inputs=count)
     source = folder / "random.c"
     source.write_text(random_kernels.source(r, count))
     library = KernelLibrary("random", folder, compiler, *flags.split(), "-Wno-all", "-w", source=source)
-    runner, jobs = build_runner(folder), []
+    runner, jobs = runner or build_runner(folder), []
     base = load_base(runner, library.path)
     for name in (f"k{number}" for number in range(count)):
         try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from layout_advise.tracer.offspring.processes import start_time
-from layout_advise.tracer.process import channel
+from layout_advise.tracer.process import channel, disk_space
 from layout_advise.tracer.process.channel import RunFolder
 
 
@@ -55,3 +56,25 @@ def test_folders_of_other_users_are_left_alone(tmp_path: Path) -> None:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert theirs.exists()
+
+
+def test_a_full_tmpfs_is_passed_by(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    free = 1 << 20
+    monkeypatch.setattr(disk_space, "free_bytes", lambda folder: free if folder == Path("/dev/shm") else 1 << 40)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert channel._tmpfs() == tmp_path
+    assert disk_space.memory_folder(1 << 20) == Path("/dev/shm")
+    assert disk_space.memory_folder((1 << 20) + 1) is None
+
+
+def test_folders_of_killed_runs_are_removed_wherever_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The killed one may have found no room where this one does."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / f"{channel._PREFIX}999999999-1-x"
+    left.mkdir()
+    folder = RunFolder()
+    try:
+        assert folder.path.parent == Path("/dev/shm")
+        assert not left.exists()
+    finally:
+        folder.close()

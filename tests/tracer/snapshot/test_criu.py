@@ -253,3 +253,28 @@ def test_chosen_criu_is_the_only_one(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert find_criu() is None
     broken.write_text("#!/bin/sh\necho 'Version: 9.9'\n")
     assert criu_install.check(broken) == Criu(broken, "9.9")
+
+
+@pytest.mark.parametrize(
+    ("limits", "raised"),
+    [
+        ((64, 64), "--nofile=1024:1024"),
+        ((64, 20000), "--nofile=1024:"),
+        ((64, -1), "--nofile=1024:"),
+        ((1024, 1024), ""),
+        ((-1, -1), ""),
+    ],
+)
+def test_criu_may_open_more_files_than_we(limits: tuple[int, int], raised: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It numbers its own above those of the program, which gets its limit back."""
+    monkeypatch.setattr("resource.getrlimit", lambda _: limits)
+    assert criu_install.with_files() == (["prlimit", raised] if raised else [])
+
+
+def test_criu_that_may_not_open_enough_files_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Raising the limit is not always allowed."""
+    works = tmp_path / "criu"
+    works.write_text("#!/bin/sh\necho 'Version: 9.9'\n")
+    works.chmod(0o755)
+    monkeypatch.setattr(criu_install, "with_files", lambda: ["false"])
+    assert criu_install.check(works) is None

@@ -21,6 +21,38 @@ void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 void __libc_free(void *);
 
+/* The allocator that the program would have without us: the C library's, or one that it is linked with or preloads, whose
+ * other functions (malloc_usable_size, operator delete) know their own blocks only. */
+static struct {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void *(*memalign)(size_t, size_t);
+    void (*free)(void *);
+} real = {__libc_malloc, __libc_calloc, __libc_realloc, __libc_memalign, __libc_free};
+static int looked;
+
+static __attribute__((noinline)) void look(void)
+{
+    looked = 1; /* first: should the loader allocate meanwhile, it gets the C library's, as it does without us */
+    static const char *const names[] = {"malloc", "calloc", "realloc", "memalign", "free"};
+    uintptr_t next[5];
+    for (int k = 0; k < 5; k++)
+        if (!(next[k] = (uintptr_t)dlsym(RTLD_NEXT, names[k])))
+            return;
+    real.malloc = (void *(*)(size_t))next[0];
+    real.calloc = (void *(*)(size_t, size_t))next[1];
+    real.realloc = (void *(*)(void *, size_t))next[2];
+    real.memalign = (void *(*)(size_t, size_t))next[3];
+    real.free = (void (*)(void *))next[4];
+}
+
+static inline void ready(void)
+{
+    if (__builtin_expect(!looked, 0))
+        look();
+}
+
 static void take(void)
 {
     while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
@@ -133,7 +165,8 @@ LA_EXPORT void *malloc(size_t n)
 {
     if (__builtin_expect(la_aside, 0))
         return la_aside_allocate(0, n);
-    void *p = __libc_malloc(n);
+    ready();
+    void *p = real.malloc(n);
     record(p, n, SITE);
     return p;
 }
@@ -142,7 +175,8 @@ LA_EXPORT void *calloc(size_t n, size_t m)
     size_t total;
     if (__builtin_expect(la_aside, 0))
         return __builtin_mul_overflow(n, m, &total) ? NULL : la_aside_allocate(0, total);
-    void *p = __libc_calloc(n, m);
+    ready();
+    void *p = real.calloc(n, m);
     record(p, n * m, SITE);
     return p;
 }
@@ -161,7 +195,8 @@ LA_EXPORT void *realloc(void *old, size_t n)
     if (__builtin_expect(la_is_aside(old) || (la_aside && !old), 0))
         return aside_again(old, n);
     uint64_t bytes = forget(old);
-    void *p = __libc_realloc(old, n);
+    ready();
+    void *p = real.realloc(old, n);
     if (p)
         record(p, n, SITE);
     else if (n && old)
@@ -173,7 +208,8 @@ LA_EXPORT void free(void *p)
     if (__builtin_expect(la_is_aside(p), 0))
         return;
     forget(p);
-    __libc_free(p);
+    ready();
+    real.free(p);
 }
 LA_EXPORT void *reallocarray(void *old, size_t n, size_t m)
 {
@@ -185,7 +221,8 @@ LA_EXPORT void *reallocarray(void *old, size_t n, size_t m)
     if (__builtin_expect(la_is_aside(old) || (la_aside && !old), 0))
         return aside_again(old, total);
     uint64_t bytes = forget(old);
-    void *p = __libc_realloc(old, total);
+    ready();
+    void *p = real.realloc(old, total);
     if (p)
         record(p, total, SITE);
     else if (total && old)
@@ -196,7 +233,8 @@ LA_EXPORT void *memalign(size_t alignment, size_t n)
 {
     if (__builtin_expect(la_aside, 0))
         return la_aside_allocate(alignment, n);
-    void *p = __libc_memalign(alignment, n);
+    ready();
+    void *p = real.memalign(alignment, n);
     record(p, n, SITE);
     return p;
 }
@@ -204,7 +242,8 @@ LA_EXPORT void *aligned_alloc(size_t alignment, size_t n)
 {
     if (__builtin_expect(la_aside, 0))
         return la_aside_allocate(alignment, n);
-    void *p = __libc_memalign(alignment, n);
+    ready();
+    void *p = real.memalign(alignment, n);
     record(p, n, SITE);
     return p;
 }
@@ -213,7 +252,8 @@ LA_EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
     if (alignment < sizeof(void *) || (alignment & (alignment - 1)))
         return EINVAL;
     int before = errno;
-    void *p = la_aside ? la_aside_allocate(alignment, n) : __libc_memalign(alignment, n);
+    ready();
+    void *p = la_aside ? la_aside_allocate(alignment, n) : real.memalign(alignment, n);
     errno = before;
     if (!p)
         return ENOMEM;
@@ -223,7 +263,8 @@ LA_EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
 }
 LA_EXPORT void *valloc(size_t n)
 {
-    void *p = __libc_memalign(LA_PAGE, n);
+    ready();
+    void *p = real.memalign(LA_PAGE, n);
     record(p, n, SITE);
     return p;
 }
@@ -275,14 +316,18 @@ LA_EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, ...)
 
 /* Built with -fexceptions: std::bad_alloc passes through these frames. */
 typedef void *(*operator_new)(size_t);
-static void *forward_new(operator_new *real, const char *name, size_t n, uint64_t site)
+static void *forward_new(operator_new *next, const char *name, size_t n, uint64_t site)
 {
-    if (!*real)
-        *real = (operator_new)(uintptr_t)dlsym(RTLD_NEXT, name);
-    if (recording)
+    if (!*next)
+        *next = (operator_new)(uintptr_t)dlsym(RTLD_NEXT, name);
+    if (recording && !pending_site) /* new[] comes to new, and we stand between them */
         pending_site = site;
-    if (*real)
-        return (*real)(n);
+    if (*next) {
+        void *p = (*next)(n);
+        if (pending_site) /* an allocator's own, which does not call malloc */
+            record(p, n, pending_site);
+        return p;
+    }
     void *p = malloc(n ? n : 1); /* libstdc++ came by dlopen with RTLD_LOCAL */
     if (!p)
         abort();
@@ -292,11 +337,41 @@ LA_EXPORT void *_Znwm(size_t n);
 LA_EXPORT void *_Znam(size_t n);
 LA_EXPORT void *_Znwm(size_t n)
 {
-    static operator_new real;
-    return forward_new(&real, "_Znwm", n, SITE);
+    static operator_new next;
+    return forward_new(&next, "_Znwm", n, SITE);
 }
 LA_EXPORT void *_Znam(size_t n)
 {
-    static operator_new real;
-    return forward_new(&real, "_Znam", n, SITE);
+    static operator_new next;
+    return forward_new(&next, "_Znam", n, SITE);
 }
+
+/* An allocator's own do not call free. What stands aside stays there. */
+typedef void (*operator_delete)(void *, size_t); /* one without a size takes no notice of it */
+static void forward_delete(operator_delete *next, const char *name, void *p, size_t n)
+{
+    if (__builtin_expect(la_is_aside(p), 0))
+        return;
+    if (!*next)
+        *next = (operator_delete)(uintptr_t)dlsym(RTLD_NEXT, name);
+    if (!*next) {
+        free(p);
+        return;
+    }
+    forget(p);
+    (*next)(p, n);
+}
+#define DELETE(name, ...)                                                                                                 \
+    LA_EXPORT void name(void *p __VA_ARGS__);                                                                             \
+    LA_EXPORT void name(void *p __VA_ARGS__)                                                                              \
+    {                                                                                                                     \
+        static operator_delete next;                                                                                      \
+        forward_delete(&next, #name, p, SIZE);                                                                            \
+    }
+#define SIZE 0
+DELETE(_ZdlPv)
+DELETE(_ZdaPv)
+#undef SIZE
+#define SIZE n
+DELETE(_ZdlPvm, , size_t n)
+DELETE(_ZdaPvm, , size_t n)

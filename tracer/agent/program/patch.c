@@ -37,10 +37,14 @@ static uint64_t find_near(uint64_t entry, uint64_t bytes)
     return 0;
 }
 
+/* Numbers within code lie anywhere. */
+typedef int32_t la_any32 __attribute__((aligned(1), may_alias));
+typedef uint64_t la_any64 __attribute__((aligned(1), may_alias));
+
 static uint8_t *put_rel(uint8_t *p, uint64_t target)
 {
     int64_t distance = (int64_t)(target - (uint64_t)(p + 4));
-    *(int32_t *)p = (int32_t)distance;
+    *(la_any32 *)p = (int32_t)distance;
     return p + 4;
 }
 static uint8_t *put(uint8_t *p, const char *bytes, size_t n)
@@ -78,13 +82,13 @@ static void write_stub(struct la_status *near_status, uint64_t load_base)
     for (uint32_t i = 0; i < la_config.fixes; i++) {
         const struct la_fix *f = &la_config.fix[i];
         int64_t distance = (int64_t)(load_base + f->target - (uint64_t)(blob + f->end));
-        *(int32_t *)(blob + f->at) = (int32_t)distance;
+        *(la_any32 *)(blob + f->at) = (int32_t)distance;
     }
     p = put(p, "\xe9", 1);
     p = put_rel(p, la_entry + la_config.patch_bytes);
     put_rel(slow, (uint64_t)p);
     p = put(p, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
-    *(uint64_t *)p = (uint64_t)la_slow;
+    *(la_any64 *)p = (uint64_t)la_slow;
 }
 
 /* Room for the stubs of exits in the page of the entry's stub. */
@@ -103,7 +107,7 @@ static void write_exit(uint64_t number, uint64_t load_base)
     p = put(p, "\x9c\x6a", 2);             /* pushfq; push number */
     *p++ = (uint8_t)number;
     p = put(p, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
-    *(uint64_t *)p = (uint64_t)la_left;
+    *(la_any64 *)p = (uint64_t)la_left;
     p += 8;
     exit_resume[number] = (uint64_t)p;
     p = put(p, "\x9d", 1);                             /* popfq */
@@ -112,7 +116,7 @@ static void write_exit(uint64_t number, uint64_t load_base)
     p = put(p, (const char *)e->blob, e->blob_bytes);
     for (uint32_t i = 0; i < e->fixes; i++) {
         int64_t distance = (int64_t)(load_base + e->fix[i].target - (uint64_t)(blob + e->fix[i].end));
-        *(int32_t *)(blob + e->fix[i].at) = (int32_t)distance;
+        *(la_any32 *)(blob + e->fix[i].at) = (int32_t)distance;
     }
     p = put(p, "\xe9", 1);
     put_rel(p, load_base + e->address + e->patch_bytes);
@@ -123,7 +127,7 @@ static int lead_exit(uint64_t number, uint64_t load_base)
     const struct la_exit *e = &la_config.exit[number];
     uint8_t jump[5] = {0xe9};
     put_rel(jump + 1, 0);
-    *(int32_t *)(jump + 1) = (int32_t)((uint64_t)exit_stub(number) - (load_base + e->address + 5));
+    *(la_any32 *)(jump + 1) = (int32_t)((uint64_t)exit_stub(number) - (load_base + e->address + 5));
     return write_code(load_base + e->address, jump, 5);
 }
 
@@ -137,10 +141,10 @@ void la_catch_exits(void)
     for (uint64_t i = 0; i < la_config.exits; i++) {
         uint8_t *p = exit_stub(i);
         p = put(p, "\xc7\x05", 2); /* mov dword [rip + left_by], number */
-        *(int32_t *)p = (int32_t)((int64_t)((uint64_t)&status->left_by - (uint64_t)(p + 8)));
-        *(uint32_t *)(p + 4) = (uint32_t)i;
+        *(la_any32 *)p = (int32_t)((int64_t)((uint64_t)&status->left_by - (uint64_t)(p + 8)));
+        *(la_any32 *)(p + 4) = (int32_t)i;
         p = put(p + 8, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
-        *(uint64_t *)p = (uint64_t)la_capture;
+        *(la_any64 *)p = (uint64_t)la_capture;
     }
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);
     for (uint64_t i = 0; i < la_config.exits; i++)
@@ -243,7 +247,7 @@ int la_patch(uint64_t load_base)
     la_status->entry = entry;
     uint8_t jump[5] = {0xe9};
     put_rel(jump + 1, 0);
-    *(int32_t *)(jump + 1) = (int32_t)(la_near - (entry + 5));
+    *(la_any32 *)(jump + 1) = (int32_t)(la_near - (entry + 5));
     uint8_t trap = 0xcc;
     if (la_config.int3) {
         struct sigaction action = {.sa_sigaction = on_int3, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};

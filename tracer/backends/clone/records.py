@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from layout_advise.tracer.backends.clone.header import MARKS
 from layout_advise.tracer.backends.clone.image import MOST_LEFT
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.objects.lifetimes import changes
-from layout_advise.tracer.process.disk_space import KEEP_FREE, free_bytes
+from layout_advise.tracer.process.disk_space import KEEP_FREE, RECORDS_ROOM, free_bytes, memory_folder
 from layout_advise.tracer.process.stopped_program import CloneImage, StoppedProgram
 from layout_advise.tracer.trace.trace import Allocation, Trace
 
@@ -22,7 +21,7 @@ DEFAULT_CAP = 64 << 20
 def records_folder(wanted: Path | None) -> Path | None:
     """The folder in which a temporary folder for records goes: ``wanted``, else tmpfs where there is one (None: the system's
     default)."""
-    return wanted if wanted is not None else Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+    return wanted if wanted is not None else memory_folder(RECORDS_ROOM)
 
 
 def room_for_records(folder: Path) -> int:

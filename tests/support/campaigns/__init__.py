@@ -1,0 +1,1 @@
+"""Long campaigns in pieces: ``ledger`` keeps what was done."""
