@@ -80,7 +80,8 @@ def propose(
     beside: Sequence[Observation] = (),
 ) -> tuple[Candidate, ...]:
     """Candidate layouts of what was seen, best under the model first, at most ``budget``; arrays with a ``shared`` index are
-    also merged, and plain ones may begin with a line. What calls ``beside`` it use together counts as well."""
+    also merged. Where there are none of these, plain arrays may begin with a line. What calls ``beside`` it use together
+    counts as well."""
     walks = {
         d.structure.id: Walk(
             d.fastest,
@@ -95,8 +96,7 @@ def propose(
     swapped = frozenset[str]().union(*seen.exchanged)
     single = [s for s in seen.structures if s.id not in refused and s.id not in swapped]
     merged = merged_candidates(single, shared, walks, lanes)
-    lines = worth_lines(seen.structures, (*refused, *swapped))
-    room = max(1, budget - bool(merged) - (lines is not None))
+    room = max(1, budget - 1) if merged else budget
     found = explore(
         seen.structures,
         lanes=lanes,
@@ -107,8 +107,9 @@ def propose(
         suggested=suggested(seen, beside),
     )
     kept = numbered(spread(found, room))
-    kept = with_merged(kept, merged, seen.structures, max(1, budget - (lines is not None))) if merged else kept
-    return numbered((*kept, lines)) if lines is not None and len(kept) < budget else kept
+    kept = with_merged(kept, merged, seen.structures, budget) if merged else kept
+    lines = None if kept else worth_lines(seen.structures, (*refused, *swapped))
+    return kept if lines is None else numbered((lines,))
 
 
 def numbered(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

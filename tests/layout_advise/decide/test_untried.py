@@ -98,7 +98,7 @@ def test_where_no_rule_applies_an_open_start_leaves_it_at_that() -> None:
     left = Verdict("undecided", None, None, "within-noise", "Undecided: it runs 0.9 to 1.2 times as fast.", about="c1")
     told = with_untried(left, seen, (lines,))
     assert (told.action, told.reason, told.about) == ("keep", "no-rule-applies", "c1")
-    said = "Keep it: no layout rule applies to what the hotspot touches. It runs 0.9 to 1.2 times as fast. `a0` (100%"
+    said = "Keep it: no layout rule applies to what the hotspot touches; it runs 0.9 to 1.2 times as fast. `a0` (100%"
     assert told.text.startswith(said)
     wrong = Verdict("undecided", None, None, "identity-not-verified", "Undecided: it differs.")
     assert with_untried(wrong, seen, (lines,)) == wrong

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.layoutalgebra.merge.merged_candidates import SharedIndex
 from layout_advise.layoutalgebra.merge.records import MERGE
 from layout_advise.observe.observe import Observation
@@ -40,6 +41,15 @@ def test_plain_arrays_are_merged_only_where_they_have_one_index() -> None:
     assert found
     assert [c.id for c in found] == [f"c{k}" for k in range(1, len(found) + 1)]
     assert all(MERGE in c.families for c in found)
+
+
+def test_where_there_is_nothing_else_plain_arrays_may_begin_with_a_line() -> None:
+    lying = tuple(replace(one, base=0x1010, block_base=0x1010) for one in PLAIN)
+    (only,) = propose(seen(lying), 10)
+    assert (only.id, only.families) == ("c1", (ALIGN,))
+    assert all(ALIGN not in c.families for c in propose(seen(lying), 10, shared=[SHARED]))
+    assert all(ALIGN not in c.families for c in propose(seen((RECORDS, *lying)), 10))
+    assert propose(seen(lying), 10, ("s0", "s1")) == ()
 
 
 def test_what_is_swapped_or_refused_is_not_merged() -> None:
