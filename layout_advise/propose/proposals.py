@@ -108,7 +108,8 @@ def propose(
     )
     kept = numbered(spread(found, room))
     kept = with_merged(kept, merged, seen.structures, budget) if merged else kept
-    lines = None if kept else worth_lines(seen.structures, (*refused, *swapped))
+    only = not kept and not seen.scattered  # a table of pointers has nothing to give where its objects have
+    lines = worth_lines(seen.structures, (*refused, *swapped)) if only else None
     return kept if lines is None else numbered((lines,))
 
 

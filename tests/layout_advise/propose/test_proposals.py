@@ -50,6 +50,7 @@ def test_where_there_is_nothing_else_plain_arrays_may_begin_with_a_line() -> Non
     assert all(ALIGN not in c.families for c in propose(seen(lying), 10, shared=[SHARED]))
     assert all(ALIGN not in c.families for c in propose(seen((RECORDS, *lying)), 10))
     assert propose(seen(lying), 10, ("s0", "s1")) == ()
+    assert propose(replace(seen(lying), scattered=12), 10) == ()
 
 
 def test_what_is_swapped_or_refused_is_not_merged() -> None:
