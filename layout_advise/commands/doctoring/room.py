@@ -7,6 +7,7 @@ import ctypes
 import os
 import resource
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -86,7 +87,7 @@ def cache() -> Diagnosis:
 
 def tracing() -> Diagnosis:
     """Returns whether a child may be looked into: who else uses a structure is seen in no other way."""
-    with subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL) as child:
+    with subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"], stdin=subprocess.DEVNULL) as child:
         refused = ptrace.libc.ptrace(ptrace.SEIZE, child.pid, None, None) != 0
         why = os.strerror(ctypes.get_errno()) if refused else ""
         child.kill()

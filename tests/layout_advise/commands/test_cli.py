@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from layout_advise.cli import COMMANDS, main
 from layout_advise.commands import doctor
 from layout_advise.commands.doctoring.diagnosis import Diagnosis
 from layout_advise.progress import Interrupted, Progress
+from tests.support.command import run_command
 
 
 class Dropped:
@@ -25,6 +27,9 @@ class Dropped:
         os.kill(os.getpid(), signal.SIGINT)
         for _ in range(1000):
             time.sleep(0)
+
+
+from tests.support.command import run_command
 
 
 def test_a_signal_whose_exception_is_lost_ends_the_next_step(
@@ -183,3 +188,12 @@ def test_doctor_looks_at_this_machine(capsys: pytest.CaptureFixture[str]) -> Non
     seen = {f["name"]: f for f in json.loads(capsys.readouterr().out)}
     assert {"platform", "fixed addresses", "gcc", "as", "valgrind", "pin", "criu", "/dev/shm", "vectors"} <= seen.keys()
     assert code == (4 if any(f["needed"] and not f["ok"] for f in seen.values()) else 0)
+
+
+def test_doctor_needs_no_other_programs_to_look(tmp_path: Path) -> None:
+    """It started `sleep` to see whether a child may be looked into."""
+    done = run_command("doctor", PATH=str(tmp_path))
+    assert done.returncode == 4
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("layout-advise:")]
+    assert line.startswith("layout-advise: missing: gcc")
+    assert "tracing" in done.stdout
