@@ -29,9 +29,6 @@ class Dropped:
             time.sleep(0)
 
 
-from tests.support.command import run_command
-
-
 def test_a_signal_whose_exception_is_lost_ends_the_next_step(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
