@@ -5,12 +5,16 @@ from __future__ import annotations
 import copy
 import json
 import marshal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, reduce
 from random import Random
 from typing import Any
 
+import msgspec
+
 Place = tuple[Any, Any]
 """A list or a mapping, and the index or the key in it."""
+Another = Callable[[], Place]
 
 TEXTS = ("", "\0", "\x1b]0;x\x07", "<script>alert(1)</script>", "../../../../etc/passwd", "%s%n{0}{x}", "é\u202e\U0001f600",
          "-1", "nan", "x" * 5000, "a\nb", "`" * 9, "$(x)", "\ufeff", "[" * 400, "S_{0," * 60)  # fmt: skip
@@ -69,22 +73,50 @@ def _places(tree: Any) -> Iterator[Place]:
             left.append(node[key])
 
 
-def _other(random: Random, place: Place, known: list[Place]) -> None:
+@lru_cache(maxsize=64)
+def _routes(packed: bytes) -> tuple[tuple[Any, ...], ...]:
+    """The keys on the way to each place of a packed tree; to look for them takes longer than all else."""
+    found: list[tuple[Any, ...]] = []
+    left: list[tuple[tuple[Any, ...], Any]] = [((), marshal.loads(packed))]
+    while left:
+        route, node = left.pop()
+        keys = list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
+        for key in keys:
+            found.append((*route, key))
+            left.append(((*route, key), node[key]))
+    return tuple(found)
+
+
+def _place(random: Random, tree: Any, routes: Sequence[tuple[Any, ...]]) -> Place:
+    """A place that is still there: earlier faults may have taken some away."""
+    for _ in range(4):
+        *way, last = random.choice(routes)
+        try:
+            node = reduce(lambda at, key: at[key], way, tree)
+            node[last]
+        except (KeyError, IndexError, TypeError):
+            continue
+        if isinstance(node, (dict, list)):
+            return node, last
+    return random.choice(places(tree) or [([tree], 0)])
+
+
+def _other(random: Random, place: Place, another: Another) -> None:
     node, key = place
     node[key] = odd(random)
 
 
-def _near(random: Random, place: Place, known: list[Place]) -> None:
+def _near(random: Random, place: Place, another: Another) -> None:
     """A number a little off, or of the other sign."""
     node, key = place
     if isinstance(node[key], (int, float)) and not isinstance(node[key], bool):
         value = node[key]
         node[key] = random.choice((value + 1, value - 1, -value, value * 2, value * 1000, value // 2))
     else:
-        _other(random, place, known)
+        _other(random, place, another)
 
 
-def _gone(random: Random, place: Place, known: list[Place]) -> None:
+def _gone(random: Random, place: Place, another: Another) -> None:
     node, key = place
     if isinstance(node, list):
         node.pop(key)
@@ -92,7 +124,7 @@ def _gone(random: Random, place: Place, known: list[Place]) -> None:
         del node[key]
 
 
-def _renamed(random: Random, place: Place, known: list[Place]) -> None:
+def _renamed(random: Random, place: Place, another: Another) -> None:
     node, key = place
     if isinstance(node, dict):
         node[random.choice((*TEXTS, "id", "x"))] = node.pop(key)
@@ -100,13 +132,13 @@ def _renamed(random: Random, place: Place, known: list[Place]) -> None:
         node.insert(key, odd(random))
 
 
-def _swapped(random: Random, place: Place, known: list[Place]) -> None:
+def _swapped(random: Random, place: Place, another: Another) -> None:
     node, key = place
-    other, at = random.choice(known)
+    other, at = another()
     node[key] = copy.deepcopy(other[at])
 
 
-def _repeated(random: Random, place: Place, known: list[Place]) -> None:
+def _repeated(random: Random, place: Place, another: Another) -> None:
     node, key = place
     if isinstance(node, list):
         node.extend([node[key]] * random.choice((1, 2, 50)))
@@ -114,7 +146,7 @@ def _repeated(random: Random, place: Place, known: list[Place]) -> None:
         node[key] = [node[key]] * 2
 
 
-Way = Callable[[Random, Place, list[Place]], None]
+Way = Callable[[Random, Place, Another], None]
 _WAYS: tuple[Way, ...] = (
     _other,
     _near,
@@ -128,13 +160,22 @@ _WAYS: tuple[Way, ...] = (
 
 def damaged(random: Random, tree: Any, most: int = 3) -> Any:
     """A copy of ``tree`` with one to ``most`` faults."""
-    changed = marshal.loads(marshal.dumps(tree))  # several times as fast as copy.deepcopy, which most of the time went to
+    packed = marshal.dumps(tree)
+    routes = _routes(packed)
+    if not routes:
+        return odd(random)
+    changed = marshal.loads(packed)  # several times as fast as copy.deepcopy
     for _ in range(random.randint(1, most)):
-        known = places(changed)
-        if not known:
-            return odd(random)
-        random.choice(_WAYS)(random, random.choice(known), known)
+        random.choice(_WAYS)(random, _place(random, changed, routes), lambda: _place(random, changed, routes))
     return changed
+
+
+def as_json(tree: Any) -> bytes:
+    """It as JSON, by the quick library where that knows all numbers in it."""
+    try:
+        return msgspec.json.encode(tree)
+    except (ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return json.dumps(tree).encode()
 
 
 def nested(random: Random, text: str) -> str:
