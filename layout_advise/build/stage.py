@@ -80,18 +80,22 @@ def reached_alike(made: Mockups, source: Source, folder: Path) -> dict[Variant, 
     one for those of each candidate that reaches fewer, of which there are few."""
     sets = list(dict.fromkeys(m.translated for m in made.values() if m.translated))
     every = frozenset[str]().union(*sets)
-    found = {} if not every else _reached(every, IDENTITY_REINDEXED, source, folder)
+    translated = [m.recipe.candidate for m in made.values() if m.translated]
+    begins = all(c is not None and ALIGN in c.families for c in translated)
+    found = {} if not every else _reached(every, IDENTITY_REINDEXED, source, folder, begins=begins)
     for one in [one for one in sets if one != every][: BUILD.most_reindexed]:
-        found |= _reached(one, reindexed_for(one), source, folder)
+        found |= _reached(one, reindexed_for(one), source, folder, begins=begins)
     return found
 
 
-def _reached(names: Collection[str], variant: Variant, source: Source, folder: Path) -> dict[Variant, Mockup]:
+def _reached(
+    names: Collection[str], variant: Variant, source: Source, folder: Path, *, begins: bool
+) -> dict[Variant, Mockup]:
     """The unchanged layout reached so. Structures that one reference reaches in turn are not all in it; of ``variant`` for
     some structures only, all have to be."""
 
     def made(some: Sequence[str]) -> dict[Variant, Mockup]:
-        found = make_all([reindexed(source.structures, some, variant)], source, source.compiler, folder)
+        found = make_all([reindexed(source.structures, some, variant, begins=begins)], source, source.compiler, folder)
         return found if found[variant].path is not None else {}
 
     every = sorted(names)

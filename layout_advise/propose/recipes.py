@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from layout_advise.errors import RemapError
@@ -119,9 +119,13 @@ class Code:
         return [self.elements.body, *(lifted.body for lifted, _ in self.gathered.values())]
 
 
-def reindexed(structures: Sequence[Structure], names: Collection[str], variant: Variant = IDENTITY_REINDEXED) -> Recipe:
-    """The unchanged layout of the structures ``names``, reached as another one is reached: as far into a line as it lies."""
-    layouts = tuple(unchanged(s, s.base % LINE) for s in structures if s.id in names)
+def reindexed(
+    structures: Sequence[Structure], names: Collection[str], variant: Variant = IDENTITY_REINDEXED, *, begins: bool = False
+) -> Recipe:
+    """The unchanged layout of the structures ``names``, reached as another one is reached: as far into a line as it lies;
+    with ``begins`` as one is reached in which arrays only begin elsewhere."""
+    rules = (ALIGN,) if begins else ()
+    layouts = tuple(replace(unchanged(s, s.base % LINE), rules=rules) for s in structures if s.id in names)
     return Recipe(variant, through=Candidate("identity", layouts, (), ()))
 
 

@@ -1,18 +1,26 @@
-"""Loads and stores of a mock-up, re-indexed where the plan says so, recorded and compared in a check build."""
+"""Loads, stores and prefetches of a mock-up, re-indexed where the plan says so, recorded and compared in a check build."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from layout_advise.layoutalgebra.derive.structure import FieldMap, Relayout
 from layout_advise.mockup.emit.c_text import CTYPE, integer
+from layout_advise.mockup.emit.copies import place_text
+from layout_advise.mockup.emit.packs.byte_masks import ByteMask
+from layout_advise.mockup.emit.packs.lined_up import lined_up
 from layout_advise.mockup.emit.places import ElementPlaces
 from layout_advise.mockup.emit.scope import identifier
-from layout_advise.mockup.evidence.binding import Access, access_bytes, executed, key_of
+from layout_advise.mockup.evidence.binding import Access, access_bytes, executed, grid_range, key_of
 from layout_advise.mockup.evidence.streams import residue
 from layout_advise.mockup.ir.effects import BITS
-from layout_advise.mockup.ir.lifted import Load, Store
+from layout_advise.mockup.ir.lifted import Load, Operand, Prefetch, Store
 from layout_advise.mockup.remap.field_runs import RunPiece
 from layout_advise.mockup.remap.plan import ElementPlace
+
+
+_HINTS = {"t0": "0, 3", "": "0, 3", "t1": "0, 2", "t2": "0, 1", "nta": "0, 0", "w": "1, 3", "wt1": "1, 2"}
+"""Of prefetches: whether the place will be written, and in how many levels of the cache it is to stay, as gcc has it."""
 
 
 class MemoryWriter(ElementPlaces):
@@ -115,6 +123,9 @@ class MemoryWriter(ElementPlaces):
                 old = self.old_place(access, piece.at)
                 where = f"if ({self.within(access, place.within, piece.at)}) " if place.within else ""
                 self.put(f"{where}la_compare(&context->check, {old}, {at}, {name}(context, {old}), {site});")
+                if (last := piece.bytes - 1) >= _in_element(place, piece):  # one piece of several elements: up to its end
+                    end, there = self.old_place(access, piece.at + last), f"{at} + {last}"
+                    self.put(f"{where}la_compare(&context->check, {end}, {there}, {name}(context, {end}), {site});")
                 if place.within:
                     self.keep_out(
                         access, piece.at, piece.bytes, site, f"if (!{self.within(access, place.within, piece.at)}) "
@@ -126,12 +137,54 @@ class MemoryWriter(ElementPlaces):
             for p, at in zip(place.pieces, places, strict=True)
         ]
 
+    def byte_mask(self, mask: ByteMask) -> str:
+        """The comparison of all bytes at once."""
+        texts = [self.bytes_abreast(side, loads) for side, loads in zip((mask.left, mask.right), mask.loads, strict=True)]
+        return f"LA_MASK{len(mask.left)}({texts[0]} {mask.sign} {texts[1]})"
+
+    def bytes_abreast(self, side: Sequence[Operand], loads: Sequence[Load]) -> str:
+        """Bytes side by side: loaded at once where they lie so in the new layout, too."""
+        places = [self.plan.places.get(load.uid) for load in loads]
+        known = not self.context.check and not any(a.uid in self.context.wrong | self.context.altered for a in loads)
+        if loads and known and lined_up(places, 1):
+            (at,) = self.pieces(loads[0], places[0])
+            return f"*(const la_i8x{len(side)}_u *)({at})"
+        if len(set(side)) == 1:
+            return f"((la_i8x{len(side)}){{0}} + (la_i8s){self.text(side[0])})"
+        return f"(la_i8x{len(side)}){{{', '.join(f'(la_i8s){self.text(a)}' for a in side)}}}"
+
     def keep_out(self, access: Access, at: int, size: int, site: int, where: str = "") -> None:
         """Nothing of an access that stays where it is may be what a layout moves: from byte ``at`` on, ``size`` bytes."""
         for name in self.context.watched:
             for part in dict.fromkeys((at, at + size - 1)):
                 old = self.old_place(access, part)
                 self.put(f"{where}la_compare(&context->check, {old}, 0, {name}(context, {old}), {site});")
+
+    def prefetch(self, item: Prefetch) -> str:
+        """The statement. No trace tells where it goes: which layout that is in is tested each time. Of an element it is the
+        first field; of one in several arrays a source would have to choose, too."""
+        place = f"(uint8_t *)({self.linear(item.address)})"
+        for relayout in self._moved():
+            low, end = grid_range(relayout.structure)
+            old = self.linear(item.address)
+            inside = f"LA_WITHIN({old}, {integer(low, 'i64')}, {end - low})"
+            place = f"({inside} ? {self._first_field(relayout, relayout.fields[0], old)} : {place})"
+        return f"__builtin_prefetch({place}, {_HINTS[item.hint]});"
+
+    def _moved(self) -> list[Relayout]:
+        """The layouts of whole structures that lie at places of their own."""
+        found = {place.relayout.structure.id: place.relayout for place in self.plan.places.values()}
+        return [r for r in found.values() if r.structure.via is None and r.chosen is None]
+
+    def _first_field(self, relayout: Relayout, mapped: FieldMap, old: str) -> str:
+        structure = relayout.structure
+        rest = f"(({old}) - {integer(structure.base, 'i64')})"
+        indices = []
+        for dim in structure.dims:
+            indices.append(f"({rest} / {dim.stride})")
+            rest = f"({rest} % {dim.stride})"
+        delta = self.context.pointers.offsets[structure.id, mapped.field]
+        return f"{self.pointer(relayout, mapped)} + {place_text(mapped, indices, delta - mapped.offset)}"
 
     def record(self, access: Access, place: ElementPlace | None) -> None:
         """Tells of the execution of a reference, in the lanes in which the access stands for it."""
@@ -150,6 +203,12 @@ class MemoryWriter(ElementPlaces):
                 self.put(f"{where}context->check.remapped++;")
             if len(lanes) > 1:
                 self.put("}")
+
+
+def _in_element(place: ElementPlace, piece: RunPiece) -> int:
+    """Bytes from where a piece begins to the end of its element."""
+    structure = place.relayout.structure
+    return structure.element_bytes - structure.fields[piece.map.field].offset - piece.delta % structure.element_bytes
 
 
 def _new_cell(place: ElementPlace, piece: RunPiece, ty: str) -> str:

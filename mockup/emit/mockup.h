@@ -52,6 +52,19 @@ LA_CELL(la_i64, int64_t, 8)
 LA_CELL(la_f32, float, 4)
 LA_CELL(la_f64, double, 8)
 
+/* Signed bytes side by side, and the number of which a bit tells of each whether it is set (all of it, or its top bit). */
+typedef signed char la_i8s;
+typedef char la_v16i8 __attribute__((vector_size(16)));
+typedef char la_v32i8 __attribute__((vector_size(32)));
+typedef la_i8s la_i8x16 __attribute__((vector_size(16)));
+typedef la_i8x16 la_i8x16_u __attribute__((may_alias, aligned(1)));
+#define LA_MASK16(...) ((uint32_t)__builtin_ia32_pmovmskb128((la_v16i8)(__VA_ARGS__)))
+#ifdef __AVX2__
+typedef la_i8s la_i8x32 __attribute__((vector_size(32)));
+typedef la_i8x32 la_i8x32_u __attribute__((may_alias, aligned(1)));
+#define LA_MASK32(...) ((uint32_t)__builtin_ia32_pmovmskb256((la_v32i8)(__VA_ARGS__)))
+#endif
+
 /* Whether an old address is one of the ``size`` bytes from ``base`` on: what an access goes to that reaches other memory too. */
 #define LA_WITHIN(address, base, size) ((uint64_t)(address) - (uint64_t)(base) < (uint64_t)(size))
 
@@ -65,7 +78,6 @@ LA_INLINE int64_t la_as_i64(double x) { int64_t r; __builtin_memcpy(&r, &x, 8); 
 LA_INLINE uint32_t la_as_i32(float x) { uint32_t r; __builtin_memcpy(&r, &x, 4); return r; }
 
 /* Of the 16 bytes low, high those that the bytes of the mask number; 0 where a byte's top bit is set (half a pshufb). */
-typedef char la_v16i8 __attribute__((vector_size(16)));
 typedef int64_t la_v2i64 __attribute__((vector_size(16)));
 LA_INLINE int64_t la_pick_bytes(int64_t low, int64_t high, int64_t mask)
 {

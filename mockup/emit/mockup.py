@@ -28,10 +28,12 @@ from layout_advise.mockup.emit.frame import (
     mixes_products,
     run_text,
 )
+from layout_advise.mockup.emit.packs.byte_masks import byte_masks
 from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.emit.packs.fmaddsub import join_fmaddsub, keeps_lanes
+from layout_advise.mockup.emit.packs.lined_up import in_one_piece
 from layout_advise.mockup.emit.packs.pack import Packs
-from layout_advise.mockup.emit.packs.writer import PackWriter, in_one_piece
+from layout_advise.mockup.emit.packs.writer import PackWriter
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, analyse, gathers, identifier
 from layout_advise.mockup.emit.settings import EmitSettings
@@ -48,6 +50,8 @@ from layout_advise.mockup.remap.plan import plan
 from layout_advise.tracer.trace.trace import Trace
 
 PLAIN = EmitSettings()
+SSE = 16
+"""Bytes of the vectors that every processor has: a check build is made with no flags."""
 
 
 def include_directories() -> tuple[Path, ...]:
@@ -150,6 +154,7 @@ def _context(
         # clang makes at most eight checks at run time: enough for a mock-up with few pointers, not for one array
         unrelated=settings.clang,
         known=frozenset(loop.uid for loop in loops(lifted.body) if loop.known and still_known(loop, placed)),
+        masks=byte_masks(lifted, SSE if settings.check else settings.vector_bytes),
         simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
     )
 

@@ -30,6 +30,7 @@ from layout_advise.mockup.ir.lifted import (
     LiftedLoop,
     Load,
     OpaqueCall,
+    Prefetch,
     RuntimeCall,
     Store,
     Val,
@@ -74,6 +75,8 @@ class BodyWriter(MemoryWriter):
             self.put(f"{self.declare(item.value)} = {text};")
         elif isinstance(item, Let) and item.name.startswith("given."):
             self.put(f"{self.declare(item.value)} = {given_text(item.name)};")
+        elif isinstance(item, Let) and item.uid in self.context.masks:
+            self.put(f"{self.declare(item.value)} = {self.byte_mask(self.context.masks[item.uid])};")
         elif isinstance(item, Let):
             args = [self.text(a) for a in item.args]
             self.put(f"{self.declare(item.value)} = {operation(item.name, item.value.ty, args, [a.ty for a in item.args])};")
@@ -91,6 +94,8 @@ class BodyWriter(MemoryWriter):
         elif isinstance(item, Atomic):
             (place,) = self.pieces(item, self.plan.places.get(item.uid))
             self.put(atomic_text(item, place, [self.text(a) for a in item.args]))
+        elif isinstance(item, Prefetch):
+            self.put(self.prefetch(item))
         elif isinstance(item, RuntimeCall):
             self.put(runtime_text(item, [self.text(a) for a in item.args]))
         elif isinstance(item, Goto):

@@ -9,6 +9,7 @@ from layout_advise.layoutalgebra.derive.structure import Axis
 from layout_advise.mockup.emit.arrays import FieldPointers
 from layout_advise.mockup.emit.c_text import CTYPE, constant, integer
 from layout_advise.mockup.emit.names import Names
+from layout_advise.mockup.emit.packs.byte_masks import ByteMask
 from layout_advise.mockup.emit.scope import Scope
 from layout_advise.mockup.emit.simd.chosen_loops import SimdLoops
 from layout_advise.mockup.evidence.binding import Binding
@@ -48,6 +49,8 @@ class WriterContext:
     """Neighbours are not seen to be a constant apart where an index chooses between fields of a global."""
     known: frozenset[int]
     """The loops that it is told are independent anyway: it would know it of a source in this layout."""
+    masks: Mapping[int, ByteMask]
+    """By statement, what it is the last bit of."""
     simd: SimdLoops
 
 

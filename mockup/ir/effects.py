@@ -197,6 +197,15 @@ class AtomicEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class PrefetchEffect:
+    """The cache is told that ``address`` will be accessed; ``hint`` is how, the mnemonic's end (``t0``, ``nta``, ``w``). It
+    is no traced reference, and an address that is none does no harm."""
+
+    address: Expr
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallEffect:
     """A call. ``target`` is a run-time address; ``name`` the symbol where known (``exp@plt`` as ``exp``)."""
 
@@ -204,7 +213,7 @@ class CallEffect:
     name: str | None
 
 
-Effect = LoadEffect | StoreEffect | AtomicEffect | SetEffect | CallEffect
+Effect = LoadEffect | StoreEffect | AtomicEffect | PrefetchEffect | SetEffect | CallEffect
 
 
 @dataclass(frozen=True, slots=True)

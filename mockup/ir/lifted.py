@@ -207,6 +207,16 @@ class Atomic(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Prefetch(Statement):
+    """The cache is told that ``address`` will be accessed, which may be none; ``hint`` as in
+    :class:`layout_advise.mockup.ir.effects.PrefetchEffect`."""
+
+    address: Linear
+    hint: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeCall(Statement):
     """A call of OpenMP's runtime (:mod:`layout_advise.mockup.machine.openmp_runtime`): threads wait for each other in it,
     or ask for work.
@@ -270,7 +280,20 @@ class LiftedLoop(Statement):
 
 
 Item = (
-    Let | LetLinear | Load | Store | Atomic | Assign | Call | OpaqueCall | RuntimeCall | Goto | Label | WayEnd | LiftedLoop
+    Let
+    | LetLinear
+    | Load
+    | Store
+    | Atomic
+    | Prefetch
+    | Assign
+    | Call
+    | OpaqueCall
+    | RuntimeCall
+    | Goto
+    | Label
+    | WayEnd
+    | LiftedLoop
 )
 
 

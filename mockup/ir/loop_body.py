@@ -18,6 +18,7 @@ from layout_advise.mockup.ir.lifted import (
     LiftedLoop,
     Load,
     OpaqueCall,
+    Prefetch,
     Operand,
     RuntimeCall,
     Store,
@@ -144,7 +145,7 @@ def operands(item: Item) -> tuple[Operand, ...]:
             return item.args
         case LetLinear():
             return tuple(atom for atom, _ in item.linear.terms)
-        case Load():
+        case Load() | Prefetch():
             return tuple(atom for atom, _ in item.address.terms)
         case Store():
             return (*(atom for atom, _ in item.address.terms), item.stored)

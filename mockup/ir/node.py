@@ -12,12 +12,12 @@ NOWHERE = Origin(0)
 """Origin of values that no single instruction computed (trip counts, exit values)."""
 
 PINNED = frozenset(
-    {"load", "store", "phi", "call", "opaque", "result", "atomic", "runtime", "given", "counter", "exitphi", "livein"}
+    {"load", "store", "phi", "call", "opaque", "result", "atomic", "prefetch", "runtime", "given", "counter", "exitphi", "livein"}
     | {"undef", "frame"}
 )
 """Nodes that are never merged with an equal one: each stands for an event or a place, not for a formula."""
 
-SIDE_EFFECTS = frozenset({"store", "opaque", "atomic", "runtime"})
+SIDE_EFFECTS = frozenset({"store", "opaque", "atomic", "prefetch", "runtime"})
 """Events that happen whether or not anybody reads what they give: stores, and calls that are more than a formula."""
 
 FAULTING = frozenset({"udiv", "urem", "sdiv", "srem"})

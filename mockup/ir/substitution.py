@@ -20,6 +20,7 @@ from layout_advise.mockup.ir.lifted import (
     Linear,
     Load,
     OpaqueCall,
+    Prefetch,
     Operand,
     RuntimeCall,
     Store,
@@ -49,7 +50,7 @@ def reading(item: Item, operand: Callable[[Operand], Operand], linear: Callable[
             return replace(item, args=tuple(operand(o) for o in item.args))
         case LetLinear():
             return replace(item, linear=linear(item.linear))
-        case Load():
+        case Load() | Prefetch():
             return replace(item, address=linear(item.address))
         case Store():
             return replace(item, address=linear(item.address), stored=operand(item.stored))

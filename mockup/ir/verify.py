@@ -21,6 +21,7 @@ from layout_advise.mockup.ir.lifted import (
     LiftedLoop,
     Linear,
     Load,
+    Prefetch,
     Operand,
     Store,
     Val,
@@ -164,7 +165,7 @@ def _types(item: Item) -> Iterator[str]:
             yield from _linear(linear, where)
             if value.ty != "i64":
                 yield f"{where} defines a {value.ty}"
-        case Load(address=address) | Store(address=address) | Atomic(address=address):
+        case Load(address=address) | Store(address=address) | Atomic(address=address) | Prefetch(address=address):
             yield from _linear(address, where)
             if isinstance(item, Store) and item.stored.ty != item.ty:
                 yield f"{where} stores a {item.stored.ty} as {item.ty}"

@@ -185,7 +185,7 @@ class Schedule:
 
 def operands(node: Node) -> tuple[Node, ...]:
     """The nodes that must exist as operands for ``node``; a linear address is written out in the access itself."""
-    if node.op not in ("load", "store", "atomic"):
+    if node.op not in ("load", "store", "atomic", "prefetch"):
         return node.args
     address = node.args[0].args if node.args[0].op == "lin" else (node.args[0],)
     return (*address, *node.args[1:]) if node.op != "store" else (*address, stored_value(node), *node.args[2:])

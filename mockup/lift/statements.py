@@ -18,6 +18,7 @@ from layout_advise.mockup.ir.lifted import (
     LiveIn,
     Load,
     OpaqueCall,
+    Prefetch,
     Operand,
     RuntimeCall,
     Store,
@@ -115,6 +116,8 @@ class Statements:
                 items.append(Let(value, f"returned.{register_name(node.imm)}", (), origin))
             case "atomic":
                 items.append(self._atomic(node))
+            case "prefetch":
+                items.append(Prefetch(self._linear(node.args[0]), node.imm, origin))
             case "runtime":
                 args = tuple(Imm(a.ty, 0) if a.op == "undef" else self.operand(a) for a in node.args)
                 items.append(RuntimeCall(node.imm.function, args, node.imm.places, origin))

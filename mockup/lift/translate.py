@@ -13,6 +13,7 @@ from layout_advise.mockup.ir.effects import (
     LoadEffect,
     Op,
     SetEffect,
+    PrefetchEffect,
     StoreEffect,
     Ty,
 )  # fmt: skip
@@ -68,6 +69,8 @@ class _OneStep:
                 case StoreEffect(_, address, value, _, _, guard):
                     permit = None if guard is None else self._value(guard)
                     stores.append((effect, self._value(address), self._value(value), permit))
+                case PrefetchEffect(address, hint):
+                    self._prefetch(self._value(address), hint)
                 case AtomicEffect():
                     self.temps[effect.number] = self._atomic(effect)
                 case SetEffect(location, value):
@@ -146,6 +149,10 @@ class _OneStep:
             return
         args = (self._plain(address), value) if unguarded or permit is None else (self._plain(address), value, permit)
         self.events.append(g.raw("store", "i64", args, StoreTo(_INTEGER_OF[size], effect.operand, effect.part)))
+
+    def _prefetch(self, address: Node, hint: str) -> None:
+        if address.op != "frame":  # what stands in the frame is in registers, or near
+            self.events.append(self.owner.graph.raw("prefetch", "i64", (self._plain(address),), hint))
 
     def _atomic(self, effect: AtomicEffect) -> Node:
         """Translates an atomic operation: an event whose value is the memory's old content."""

@@ -25,6 +25,7 @@ from layout_advise.mockup.ir.effects import (
     Op,
     Read,
     SetEffect,
+    PrefetchEffect,
     StoreEffect,
 )
 from layout_advise.mockup.machine.cfg import CONDITIONS, Cfg, Ret, TailCall
@@ -191,6 +192,8 @@ def _reads(effect: Effect) -> set[Location]:
             work = [address] if guard is None else [address, guard]
         case StoreEffect(address=address, value=value, guard=guard):
             work = [address, value] if guard is None else [address, value, guard]
+        case PrefetchEffect(address=address):
+            work = [address]
         case SetEffect(_, value):
             work = [value]
     while work:

@@ -44,6 +44,7 @@ from layout_advise.mockup.remap.field_runs import (
     runs_over_fields,
 )
 from layout_advise.mockup.remap.index_terms import IndexTerm, decompose, index_term
+from layout_advise.mockup.remap.moved_arrays import in_bytes, in_one, moves_as_one
 from layout_advise.mockup.remap.operand_levels import Levels, is_loaded, read_again
 from layout_advise.mockup.remap.row_steps import Given, row_steps, runs_on
 from layout_advise.mockup.remap.tested_ranges import tested_names, untaken_places
@@ -147,7 +148,7 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
     """
     if candidate is None:
         return RemapPlan()
-    relayouts = {r.structure.id: r for r in candidate.relayouts}
+    relayouts = {r.structure.id: in_bytes(r) if moves_as_one(r) else r for r in candidate.relayouts}
     for name, relayout in relayouts.items():
         if name in binding.impossible:
             raise RemapError(f"candidate {candidate.id}", binding.impossible[name])
@@ -241,7 +242,10 @@ class _Planner:
         before = self._statement_before(access, chain, relayout, cut)
         start = Linear(access.address.const - structure.base - offset, cut.fixed)
         site = self._site(before, Site(self.count, relayout, start, cut.given, tested))
-        pieces = field_pieces(access, offset, relayout)
+        if moves_as_one(relayout):
+            pieces: tuple[RunPiece, ...] = (in_one(access, relayout, start, site.offset),)
+        else:
+            pieces = field_pieces(access, offset, relayout)
         along: tuple[tuple[Val, int], ...] = ()
         if runs:
             where = described(access, relayout)
@@ -285,7 +289,7 @@ class _Planner:
         if not chain or not is_innermost(chain[-1]):
             return access
         changing = [atom for atom, _ in cut.fixed if self.levels.level(atom, chain) == cut.depth]
-        if all(read_again(atom, chain[-1]) for atom in changing):
+        if moves_as_one(relayout) or all(read_again(atom, chain[-1]) for atom in changing):
             return access  # as a source in the new layout does
         if all(is_loaded(atom, chain[-1]) for atom in changing):
             self.by_pointer.add(relayout.structure.id)
@@ -296,7 +300,10 @@ class _Planner:
     def _site(self, before: Item, wanted: Site) -> Site:
         known = self.sites.setdefault(before.uid, [])
         for site in known:
-            if site.relayout is wanted.relayout and replace(site, number=wanted.number) == wanted:
+            offset = wanted.offset
+            if moves_as_one(wanted.relayout):  # what lies a constant further on is so in the new place, too
+                offset = Linear(site.offset.const, offset.terms)
+            if site.relayout is wanted.relayout and replace(site, number=wanted.number) == replace(wanted, offset=offset):
                 return site
         known.append(wanted)
         self.count += 1

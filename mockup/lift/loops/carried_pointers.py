@@ -66,7 +66,7 @@ def _next_web(program: SsaProgram, head: int, done: set[Node]) -> Web | None:
         atom
         for events in program.events.values()
         for event in events
-        if event.op in ("load", "store", "atomic") and (event.op in SIDE_EFFECTS or event in live)
+        if event.op in ("load", "store", "atomic", "prefetch") and (event.op in SIDE_EFFECTS or event in live)
         for atom, _ in parts(event.args[0])[1]
     }
     for phi in program.phis.get(head, ()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layout_advise.mockup.ir.effects import CALL_TARGET, CallEffect, Const, Gpr, Lane, Read, Semantics
+from layout_advise.mockup.ir.effects import CALL_TARGET, CallEffect, Const, Gpr, Lane, PrefetchEffect, Read, Semantics
 from layout_advise.mockup.ir.expressions import build
 from layout_advise.mockup.machine.cfg import CONDITIONS
 from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand
@@ -13,13 +13,19 @@ _RSP, _RBP = 4, 5
 
 
 @rule(
-    "nop", "endbr64", "endbr32", "lfence", "mfence", "sfence", "pause", "prefetcht0", "prefetcht1", "prefetcht2",
-    "prefetchnta", "prefetch", "prefetchw", "prefetchwt1", "jmp", "ret", "ud2", "hlt", "int3", "ud0", "ud1", "clflush",
+    "nop", "endbr64", "endbr32", "lfence", "mfence", "sfence", "pause", "jmp", "ret", "ud2", "hlt", "int3", "ud0", "ud1", "clflush",
     "clflushopt", "cld",
     *(f"j{cc}" for cc in CONDITIONS),
 )  # fmt: skip
 def nothing(c: Context) -> None:
-    """No effect, or only on control (prefetches touch no architectural state and are no traced reference)."""
+    """No effect, or only on control."""
+
+
+@rule(*(f"prefetch{hint}" for hint in ("t0", "t1", "t2", "nta", "", "w", "wt1")))
+def prefetch(c: Context) -> None:
+    """None that a program can see; without it a mock-up would wait for memory where the original does not."""
+    assert isinstance(c.ops[0], MemoryOperand)
+    c.prefetches.append(PrefetchEffect(c.address(c.ops[0]), c.name.removeprefix("prefetch")))
 
 
 @rule("call")

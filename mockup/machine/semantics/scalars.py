@@ -19,6 +19,7 @@ from layout_advise.mockup.ir.effects import (
     Read,
     Semantics,
     SetEffect,
+    PrefetchEffect,
     StoreEffect,
     Temp,
     Ty,
@@ -41,6 +42,7 @@ class Scalars:
         self.loads: list[LoadEffect] = []
         self.stores: list[StoreEffect] = []
         self.atomics: list[AtomicEffect] = []
+        self.prefetches: list[PrefetchEffect] = []
         self.sets: dict[Location, Expr] = {}
         self.calls: list[CallEffect] = []
         self.packed = False
@@ -55,7 +57,7 @@ class Scalars:
         sets = [
             SetEffect(at, value) for at, value in self.sets.items() if not (isinstance(value, Read) and value.location == at)
         ]
-        effects: tuple[Effect, ...] = (*self.loads, *self.stores, *self.atomics, *sets, *self.calls)
+        effects: tuple[Effect, ...] = (*self.loads, *self.stores, *self.atomics, *self.prefetches, *sets, *self.calls)
         return Semantics(effects, self.packed, self.width)
 
     # -- integers ---------------------------------------------------------------------------------------------------------
