@@ -18,7 +18,6 @@ from layout_advise.mockup.ir.lifted import Load, Operand, Prefetch, Store
 from layout_advise.mockup.remap.field_runs import RunPiece
 from layout_advise.mockup.remap.plan import ElementPlace
 
-
 _HINTS = {"t0": "0, 3", "": "0, 3", "t1": "0, 2", "t2": "0, 1", "nta": "0, 0", "w": "1, 3", "wt1": "1, 2"}
 """Of prefetches: whether the place will be written, and in how many levels of the cache it is to stay, as gcc has it."""
 

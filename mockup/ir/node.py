@@ -12,7 +12,21 @@ NOWHERE = Origin(0)
 """Origin of values that no single instruction computed (trip counts, exit values)."""
 
 PINNED = frozenset(
-    {"load", "store", "phi", "call", "opaque", "result", "atomic", "prefetch", "runtime", "given", "counter", "exitphi", "livein"}
+    {
+        "load",
+        "store",
+        "phi",
+        "call",
+        "opaque",
+        "result",
+        "atomic",
+        "prefetch",
+        "runtime",
+        "given",
+        "counter",
+        "exitphi",
+        "livein",
+    }
     | {"undef", "frame"}
 )
 """Nodes that are never merged with an equal one: each stands for an event or a place, not for a formula."""

@@ -12,8 +12,8 @@ from layout_advise.mockup.ir.effects import (
     Expr,
     LoadEffect,
     Op,
-    SetEffect,
     PrefetchEffect,
+    SetEffect,
     StoreEffect,
     Ty,
 )  # fmt: skip

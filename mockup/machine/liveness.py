@@ -23,9 +23,9 @@ from layout_advise.mockup.ir.effects import (
     Location,
     MaskBit,
     Op,
+    PrefetchEffect,
     Read,
     SetEffect,
-    PrefetchEffect,
     StoreEffect,
 )
 from layout_advise.mockup.machine.cfg import CONDITIONS, Cfg, Ret, TailCall

@@ -22,6 +22,7 @@ static double spent;
 static Body *bodies;
 
 __attribute__((noipa)) double place_of(long i) { return bodies[i].x; }
+__attribute__((noipa)) double by_size(long i) { return bodies[i].x > 1e9 ? 1.0 : 0.5; }
 __attribute__((noipa)) double from_outside(long i) { return bodies[i].vx; }
 
 // allocates, asks the clock, calls a function known at run time only, and has ways that no call takes
@@ -47,7 +48,7 @@ __attribute__((noinline)) void step(Body *p, long n, double dt, const Force *con
     spent += (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec);
 }
 
-// the callee reads what would be re-laid (place_of), or what would stay where it is (from_outside)
+// the callee reads what would be re-laid (place_of; by_size only whether it is large), or what would stay where it is (from_outside)
 __attribute__((noinline)) void behind(Body *p, long n, double dt, double (*velocity)(long))
 {
     for (long i = 0; i < n; i++)
@@ -79,6 +80,8 @@ int main(int, char **words)
             step(bodies, n, 1e-3, forces, lost);
         else if (!strcmp(words[1], "behind"))
             behind(bodies, n, 1e-3, place_of);
+        else if (!strcmp(words[1], "compares"))
+            behind(bodies, n, 1e-3, by_size);
         else if (!strcmp(words[1], "beside"))
             behind(bodies, n, 1e-3, from_outside);
         else

@@ -65,6 +65,16 @@ def test_what_a_callee_touches_gets_no_other_layout(program: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_a_callee_that_only_asks_whether_what_moves_is_large_is_noticed(program: Path, tmp_path: Path) -> None:
+    """It did the same with the one byte that memory was overwritten with."""
+    hotspot = studied(program, "compares", tmp_path, hotspot="behind")
+    assert hotspot.identity is not None
+    assert hotspot.identity.evidence == "verified"
+    assert hotspot.candidates
+    assert all(c.evidence == "rejected" for c in hotspot.candidates)
+
+
+@pytest.mark.slow
 def test_a_callee_may_use_members_that_keep_their_places(program: Path, tmp_path: Path) -> None:
     """All layouts were rejected, as the function that is called reads another member."""
     hotspot = studied(program, "beside", tmp_path, hotspot="behind")

@@ -54,6 +54,10 @@ class Range:
     end: int
 
 
+POISON = 0xDB
+"""The byte that memory is overwritten with which a mock-up must not use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Strided:
     """``bytes`` at ``start``, and again after each ``stride`` up to ``end``: a field of all elements."""
@@ -171,11 +175,12 @@ class StoppedProgram(Protocol):
         *,
         forbidden: Sequence[Range | Strided] = (),
         records: tuple[Path, int] | None = None,
+        poison: int = POISON,
     ) -> RunResult:
         """For comparing: copy in, make ``forbidden`` inaccessible, run once, make it accessible, copy out.
 
         Partial pages at the edges of ``forbidden``, and fields between others, cannot be protected: their bytes that belong
-        to it are overwritten by a poison pattern during the run and put back before copy-out. ``records`` (file, capacity)
+        to it are overwritten by the byte ``poison`` during the run and put back before copy-out. ``records`` (file, number)
         collects a check build's records. Meant for a fork that is thrown away afterwards.
         """
         ...

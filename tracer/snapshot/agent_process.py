@@ -23,6 +23,7 @@ from layout_advise.tracer.process.procfs import outer_pid, thread_count
 from layout_advise.tracer.process.stopped_program import (
     AT_ONCE,
     MODES,
+    POISON,
     Calm,
     Clock,
     CloneImage,
@@ -243,15 +244,20 @@ class AgentProcess(AgentClient):
         return int(number)
 
     def run(
-        self, variant: int, *, forbidden: Sequence[Range | Strided] = (), records: tuple[Path, int] | None = None
-    ) -> RunResult:  # fmt: skip
+        self,
+        variant: int,
+        *,
+        forbidden: Sequence[Range | Strided] = (),
+        records: tuple[Path, int] | None = None,
+        poison: int = POISON,
+    ) -> RunResult:
         """See the protocol. The original's registers are those at its return. Where the original has run, in this process
         or in one of its family, a mock-up has ``SLOWEST_MOCKUP`` times as long, at least ``LEAST_LIMIT`` seconds."""
         path, capacity = (str(records[0].resolve()), records[1]) if records else ("", 0)
         whole = [item for item in forbidden if isinstance(item, Range)]
         fields = [item for item in forbidden if isinstance(item, Strided)]
         strided = [word for one in fields for word in (one.start, one.end, one.stride, one.bytes)]
-        words = (variant, capacity, len(whole), *_flat(whole), len(fields), *strided)
+        words = (variant, capacity, poison, len(whole), *_flat(whole), len(fields), *strided)
         begun = time.monotonic()
         data = self._call(Verb.RUN, words, path, self._limit if variant else None)
         if not variant:

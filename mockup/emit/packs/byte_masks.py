@@ -1,7 +1,7 @@
 """Comparisons of many bytes of which a number has a bit each: ``pcmpeqb`` and ``pmovmskb``, one vector statement again.
 
-Hash tables, searches for a byte and parsers live on them. Lifted, they are a comparison, a shift and an ``or`` for each byte,
-which no compiler puts together again (zstd: the unchanged layout took twice as long as the original).
+Hash tables, searches for a byte and parsers live on them. Lifted, they are a comparison, a shift and an ``or`` for each
+byte, which no compiler puts together again (zstd: the unchanged layout took twice as long as the original).
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from layout_advise.mockup.emit.c_text import CTYPE
 from layout_advise.mockup.emit.packs.pack import Pack, Packs
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.writer_state import WriterContext
-from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Assign, Item, Let, Operand, Store, Val, Var
 
 _SIGNS = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}

@@ -13,8 +13,8 @@ _RSP, _RBP = 4, 5
 
 
 @rule(
-    "nop", "endbr64", "endbr32", "lfence", "mfence", "sfence", "pause", "jmp", "ret", "ud2", "hlt", "int3", "ud0", "ud1", "clflush",
-    "clflushopt", "cld",
+    "nop", "endbr64", "endbr32", "lfence", "mfence", "sfence", "pause", "jmp", "ret", "ud2", "hlt", "int3", "ud0", "ud1",
+    "clflush", "clflushopt", "cld",
     *(f"j{cc}" for cc in CONDITIONS),
 )  # fmt: skip
 def nothing(c: Context) -> None:

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from layout_advise.errors import SnapshotError
-from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.process.stopped_program import POISON, StoppedProgram
 from layout_advise.tracer.snapshot.compare import Comparison
 from layout_advise.tracer.trace.trace import Mapping
 from layout_advise.verify import verify as flow
@@ -50,8 +50,8 @@ class Program:
     def fork(self) -> Program:
         return self
 
-    def run(self, number: int, forbidden: object) -> None:
-        assert (number, forbidden) == (1, ())
+    def run(self, number: int, forbidden: object, poison: int) -> None:
+        assert (number, forbidden, poison) == (1, (), POISON)
 
     def read(self, address: int, size: int) -> bytes:
         return bytes([address] + [0] * (size - 1))
@@ -88,7 +88,7 @@ class Original(Program):
 
 
 def examined_by(monkeypatch: pytest.MonkeyPatch, examine: Callable[[Subject], Finding]) -> None:
-    monkeypatch.setattr(flow, "_compared", lambda runner, subject: examine(subject))
+    monkeypatch.setattr(flow, "_compared", lambda runner, subject, poison: examine(subject))
 
 
 def test_findings_are_in_order_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:

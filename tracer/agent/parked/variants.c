@@ -9,7 +9,8 @@ static uint64_t variant_count = 1; /* 0 is the original */
 static struct la_registers original_out;
 static uint64_t no_slot; /* a loop has no return address */
 
-#define POISON 0xdb
+/* What memory is overwritten with that a mock-up must not use: a byte, as the tool says (verify/verify.py: POISONS). */
+static int poison_byte = 0xdb;
 
 struct la_variant *la_variant(uint64_t number) { return number < variant_count ? &la_variants[number] : NULL; }
 
@@ -176,7 +177,7 @@ const char *la_fill_buffers(struct la_variant *v, int poison)
         if (!v->context->buffers[i])
             return "no memory for the mock-up's buffers";
         if (poison)
-            la_fill(v->context->buffers[i], POISON, v->spec[i].bytes);
+            la_fill(v->context->buffers[i], poison_byte, v->spec[i].bytes);
     }
     v->copy_in(v->context);
     v->filled = 1;
@@ -209,7 +210,7 @@ static void poison(struct edge *e, uint64_t from, uint64_t to)
     e->at = from;
     e->bytes = to > from ? to - from : 0;
     la_copy(e->saved, (void *)from, e->bytes);
-    la_fill((void *)from, POISON, e->bytes);
+    la_fill((void *)from, poison_byte, e->bytes);
 }
 
 /* Words: start, end pairs. Whole pages become inaccessible, the bytes on partial pages at the edges are poisoned. */
@@ -254,7 +255,7 @@ static void fill_strided(const struct strided *s, uint8_t *saved, int poison)
     for (uint64_t at = s->start; at + s->bytes <= s->end; at += s->stride, saved += s->bytes) {
         if (poison) {
             la_copy(saved, (void *)at, s->bytes);
-            la_fill((void *)at, POISON, s->bytes);
+            la_fill((void *)at, poison_byte, s->bytes);
         } else {
             la_copy((void *)at, saved, s->bytes);
         }
@@ -320,13 +321,14 @@ static struct la_reply run_answer(const struct la_run_answer *out)
     return la_answer(data, sizeof *out + returned);
 }
 
-/* Words: variant, records capacity (0: none), what is forbidden (run_forbidden). Path: the records file. */
+/* Words: variant, records capacity (0: none), the byte of poison, what is forbidden (run_forbidden). Path: the records file. */
 struct la_reply la_cmd_run(const struct la_command *c)
 {
     static struct la_run_answer out;
     struct la_variant *v = la_variant(c->word[0]);
     if (!v)
         return la_fail("no such variant");
+    poison_byte = (int)(c->word[2] & 0xff);
     const char *failed = la_fill_buffers(v, 1);
     if (failed)
         return la_fail(failed);
@@ -340,7 +342,7 @@ struct la_reply la_cmd_run(const struct la_command *c)
     failed = v->context && la_is_team() ? la_team_check(v) : NULL;
     if (failed)
         return la_fail(failed);
-    struct la_reply r = run_forbidden(v, c->word + 2);
+    struct la_reply r = run_forbidden(v, c->word + 3);
     la_team_checked();
     if (r.status)
         return r;
