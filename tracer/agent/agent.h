@@ -210,6 +210,11 @@ struct la_reply la_cmd_settle(const struct la_command *c);
 struct la_reply la_cmd_put(const struct la_command *c);
 struct la_reply la_cmd_put_ns(const struct la_command *c);
 
+/* files.c: where the program stands in the files that it reads */
+void la_files_park(void);
+void la_files_back(void);
+void la_files_own(void);
+
 /* probe.c, order.c, sample.c, blocks.c */
 void la_probe_start(void);
 void la_probe_event(struct la_frame *frame);

@@ -80,6 +80,7 @@ static struct la_reply fork_program(const struct la_command *c)
         la_sys(SYS_prctl, PR_SET_PDEATHSIG, 9, 0);
         if (la_sys(SYS_getppid, 0, 0, 0) != parent)
             la_sys(SYS_exit_group, 137, 0, 0);
+        la_files_own();
         return (struct la_reply){1, 0, NULL};
     }
     return la_answer(&pid, sizeof pid);

@@ -128,6 +128,7 @@ void la_park(struct la_frame *frame)
     la_sys6(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&all, (long)&la_parked_signals, 8, 0, 0);
     la_parked_thread = (uint64_t)la_sys(SYS_gettid, 0, 0, 0);
     la_break_park();
+    la_files_park();
     uint64_t no_core[2] = {0, ~0ull};
     if (la_sys6(SYS_prlimit64, 0, 4 /* RLIMIT_CORE */, 0, (long)no_core, 0, 0) == 0) {
         no_core[0] = 0;

@@ -131,6 +131,7 @@ void la_restore_lines(const struct la_variant *v)
 {
     put_back_of = v;
     la_break_back();
+    la_files_back();
     if (!la_is_team() || la_team_work(put_part_back))
         put_back(v, 0, v->lines);
 }
