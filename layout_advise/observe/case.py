@@ -198,12 +198,32 @@ def settled(program: AgentProcess, calls: Calls) -> Puts | None:
 
 def with_puts(seen: Observation, puts: Puts, program: AgentProcess) -> Observation:
     """``seen`` with ``puts`` between its calls, which ``program`` makes from now on: what none of them touches is no
-    matter, where it is known what that is."""
-    if not calls_out(seen.region, seen.trace.untaken):
-        puts = puts.within(seen.touched)
+    matter, where it is known what that is; else where the calls leave the same without."""
+    fewer = puts.within(seen.touched)
+    if not calls_out(seen.region, seen.trace.untaken) or are_enough(fewer, puts, seen.touched, program):
+        puts = fewer
     if len(puts):
         puts.install(program)
     return replace(seen, written=merge((*seen.written, *puts.lines)), put=puts.lines, puts=len(puts))
+
+
+def are_enough(fewer: Puts, puts: Puts, touched: Sequence[Range], program: AgentProcess) -> bool:
+    """Tells whether the calls of the batch leave the same in ``touched``, and return the same, with ``fewer`` of the
+    ``puts`` between them. A program that computes elsewhere between short calls writes much that is nothing to these."""
+    if len(fewer) == len(puts) or sum(r.end - r.start for r in touched) > OBSERVE.most_compared:
+        return False
+
+    def left(some: Puts) -> tuple[object, ...]:
+        with program.fork() as fork:
+            if len(some):
+                some.install(fork)
+            returned = fork.run(0).returned
+            return returned, *(fork.read(r.start, r.end - r.start) for r in touched)
+
+    try:
+        return left(fewer) == left(puts)
+    except SnapshotError:
+        return False
 
 
 def answer_seconds(call_ns: float | None) -> float:

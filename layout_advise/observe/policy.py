@@ -48,6 +48,9 @@ class ObservePolicy:
     most_puts: int = limit(
         1 << 22, "words", "More of what the program writes between the calls of a batch is not put back.", 68
     )
+    most_compared: int = limit(
+        1 << 28, "bytes", "In more memory it is not compared whether less need be put back between calls.", 68
+    )
     most_users: int = limit(40, "users", "Of a structure at most so many other users are told.", 20)
     watched_seconds: float = limit(1.0, "s", "So long the program is watched for other users ...", 20)
     most_watched_seconds: float = limit(2.5, "s", "... and up to that where the next call has not come by then.", 20)
