@@ -10,6 +10,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.errors import NotLiftedError
+from layout_advise.mockup.ir.effects import PrefetchEffect
 from layout_advise.mockup.machine.cfg import Branch, Cfg, IndirectJump, Ret, TailCall, build_cfg
 from layout_advise.mockup.machine.disassembly import decode
 from layout_advise.mockup.machine.semantics import semantics
@@ -210,4 +211,6 @@ def test_instructions_refused_by_name(text: str, reason: str, tmp_path: Path) ->
 
 def test_prefetch_and_rep_ret_are_lifted(tmp_path: Path) -> None:
     cfg = build_cfg(assembled("prefetcht0 [rdi+512]\nrep ret", tmp_path))
-    assert [semantics(i).effects for i in cfg.blocks[0x5000].insns] == [(), ()]
+    ahead, ends = (semantics(i).effects for i in cfg.blocks[0x5000].insns)
+    assert [effect.hint for effect in ahead if isinstance(effect, PrefetchEffect)] == ["t0"]
+    assert (len(ahead), ends) == (1, ())
