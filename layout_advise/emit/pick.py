@@ -95,7 +95,7 @@ def _built(layout: dict[str, object], name: str) -> Relayout:
 
 
 def _fits(layout: Relayout) -> bool:
-    """Whether the numbers of fields and buffers are those of some, and every dimension is used; what is read may be
+    """Tells whether the numbers of fields and buffers are those of some, and every dimension is used; what is read may be
     damaged."""
     fields, buffers = range(len(layout.structure.fields)), range(len(layout.buffers))
     dims = range(len(layout.structure.dims))
@@ -109,7 +109,7 @@ def _fits(layout: Relayout) -> bool:
 
 
 def _filled(layout: Relayout) -> bool:
-    """Whether each buffer holds a field; one of several merged structures need not have fields in all of them."""
+    """Tells whether each buffer holds a field; one of several merged structures need not have fields in all of them."""
     return {one.buffer for one in layout.fields} == set(range(len(layout.buffers)))
 
 

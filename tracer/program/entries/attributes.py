@@ -1,4 +1,4 @@
-"""What an entry of debugging information (DIE) says of itself: its attributes, and the entries that these refer to."""
+"""The attributes of an entry of debugging information (DIE), and the entries that these refer to."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _SIBLINGS = (*(f"DW_FORM_ref{size}" for size in ("", "1", "2", "4", "8", "_udata
 
 @dataclass(slots=True)
 class _Walked:
-    """What is known of a unit: by an entry's offset where the entries within it end, and the offset of the one around it.
+    """Knowledge of a unit: by an entry's offset where the entries within it end, and the offset of the one around it.
 
     Entries themselves would keep the unit alive."""
 
@@ -58,7 +58,7 @@ def parent(die: DIE) -> DIE | None:
 
 
 def _behind(die: DIE, walked: _Walked) -> int:
-    """Where the entry that follows it begins, behind all within it. Where nothing tells that, all within it is read."""
+    """The place behind all within it, where the next entry begins. If nothing tells it, all within it is read."""
     known = _told_end(die, walked)
     if known is not None:
         return known
@@ -77,7 +77,7 @@ def _behind(die: DIE, walked: _Walked) -> int:
 
 
 def _told_end(die: DIE, walked: _Walked) -> int | None:
-    """The same where the entry says it, or where it is known already."""
+    """The same as the entry says it, or as it is known already; else ``None``."""
     if not die.has_children:
         return int(die.offset + die.size)
     sibling = die.attributes.get("DW_AT_sibling")
