@@ -11,8 +11,9 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from layout_advise.errors import SourceError, UsageError
-from layout_advise.tracer.program.dwarf import DebugInfo, text
+from layout_advise.tracer.program.dwarf import DebugInfo
 from layout_advise.tracer.program.elf_checks import DEBUG_INFORMATION, damage_named
+from layout_advise.tracer.program.entries.attributes import text
 
 SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C", ".c++")
 TAKEN = ("-D", "-U", "-I", "-std", "-f", "-include", "-isystem", "-iquote", "-m", "-x", "-pthread", "-nostdinc", "-ansi")

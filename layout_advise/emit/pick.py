@@ -15,6 +15,9 @@ from layout_advise.reports.model.contract import read_report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.rundir import REGIONS
 
+LARGEST = 1 << 31
+"""Bytes that no field has: numpy knows no item as large as this."""
+
 
 class _Listed(msgspec.Struct):
     """The part of an entry of ``candidates.json`` that is used here."""
@@ -85,21 +88,29 @@ def _built(layout: dict[str, object], name: str) -> Relayout:
         found = msgspec.convert(layout, Relayout)
     except msgspec.ValidationError as error:
         raise RunDirError(f"cannot read {name}", str(error), "run the trace again with -f") from error
-    if not all(_fits(one) for one in (found, found.merged) if one is not None):
-        why = "its candidates.json is damaged: there are no such fields or buffers"
+    if not all(_fits(one) for one in (found, found.merged) if one is not None) or not _filled(found.merged or found):
+        why = "its candidates.json is damaged: there are no such fields, dimensions or buffers"
         raise RunDirError(f"cannot read {name}", why, "run the trace again with -f")
     return found
 
 
 def _fits(layout: Relayout) -> bool:
-    """Whether the numbers of fields and buffers are those of some, and every dimension is used; what is read may be
+    """Tells whether the numbers of fields and buffers are those of some, and every dimension is used; what is read may be
     damaged."""
     fields, buffers = range(len(layout.structure.fields)), range(len(layout.buffers))
     dims = range(len(layout.structure.dims))
     known = all(one.field in fields and one.buffer in buffers and one.offset >= 0 for one in layout.fields)
     known = known and all({axis.dim for axis in one.axes} == set(dims) for one in layout.fields)
     sizes = [*(one.bytes for one in layout.structure.fields), *(one.bytes for one in layout.buffers)]
-    return known and all(size > 0 for size in sizes)
+    sizes += [one.count for one in layout.structure.dims]
+    sizes += [size for one in layout.fields for axis in one.axes for size in (axis.block, axis.div)]
+    known = known and all(one.bytes < LARGEST for one in layout.structure.fields)
+    return known and len(dims) > 0 and all(size > 0 for size in sizes)
+
+
+def _filled(layout: Relayout) -> bool:
+    """Tells whether each buffer holds a field; one of several merged structures need not have fields in all of them."""
+    return {one.buffer for one in layout.fields} == set(range(len(layout.buffers)))
 
 
 def _stored(layouts: Iterable[Relayout]) -> tuple[Relayout, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 from collections.abc import Callable
@@ -9,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from layout_advise.apply.sources import from_compile_commands, from_debug_information
 from layout_advise.cli import main
+from layout_advise.emit.languages import WRITERS
 from layout_advise.errors import BinaryError, LayoutAdviseError, UsageError
 from layout_advise.farm.listing import read_list
 from layout_advise.farm.rows import read_rows
@@ -63,6 +66,46 @@ def test_a_report_that_is_no_json(command: str, content: bytes, run: Path, capsy
 def test_candidates_that_are_no_json(content: bytes, run: Path, known: Samples, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "regions" / known.region.name / "candidates.json").write_bytes(content)
     refused_in_one_line(capsys, "emit", str(run), "--as", "c")
+
+
+@pytest.mark.parametrize("language", WRITERS)
+@pytest.mark.parametrize(
+    "what", ["no dimensions", "a buffer of nothing", "blocks of none", "a divisor of none", "none along"]
+)
+def test_candidates_whose_numbers_fit_no_layout(
+    what: str, language: str, run: Path, known: Samples, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = run / "regions" / known.region.name / "candidates.json"
+    listed = msgspec.json.decode(file.read_bytes())
+    for one in (layout for candidate in listed for layout in candidate["relayouts"]):
+        axes = [axis for mapped in one["fields"] for axis in mapped["axes"]]
+        if what == "no dimensions":
+            one["structure"]["dims"] = []
+            one["fields"] = [{**mapped, "axes": []} for mapped in one["fields"]]
+        elif what == "a buffer of nothing":
+            one["buffers"].append({"name": "more", "bytes": 64})
+        elif what == "a field of 2 GiB":
+            one["structure"]["fields"][0]["bytes"] = 1 << 31
+        elif what == "none along":
+            one["structure"]["dims"][0]["count"] = 0
+        else:
+            axes[0]["block" if what == "blocks of none" else "div"] = 0
+    file.write_bytes(msgspec.json.encode(listed))
+    refused_in_one_line(capsys, "emit", str(run), "--as", language)
+
+
+def test_file_names_without_their_folder(known: Samples, tmp_path: Path) -> None:
+    """In DWARF 5 a table says what it holds: it may hold times where the numbers of folders were."""
+    data, count = re.subn(rb"(?<=\x02\x01\x1f)\x02(?=[\x0b\x0f])", b"\x03", known.elf[0].data)
+    assert count > 0
+    path = tmp_path / "program"
+    path.write_bytes(data)
+    path.chmod(0o755)
+    binary = ElfBinary.open(path)
+    step = next(one for one in binary.functions if one.name == "step")
+    line = binary.line(step.start)
+    assert line is not None
+    assert line.short() == "app.c:5"
 
 
 @CONTENTS

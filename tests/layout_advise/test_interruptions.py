@@ -16,7 +16,8 @@ VICTIM = ROOT / "tests" / "road" / "victim.c"
 
 
 def cut_short(folder: Path, moments: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "benchmarks" / "interruptions.py"), "--moments", str(moments), "--seed", "28"]
+    script = ROOT / "benchmarks" / "campaigns" / "interruptions.py"
+    command = [sys.executable, str(script), "--moments", str(moments), "--seed", "28"]
     command += ["--results", str(folder / "moments.jsonl")]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -14,7 +14,8 @@ from typing import Literal
 from elftools.dwarf.die import DIE
 
 from layout_advise.layoutalgebra.derive.declared import Declared, Member
-from layout_advise.tracer.program.dwarf import chain, follow, member_offset, number, text
+from layout_advise.tracer.program.entries.attributes import chain, follow, member_offset, number, text
+from layout_advise.tracer.program.entries.tree import children
 
 _QUALIFIERS = ("DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type", "DW_TAG_atomic_type")
 _POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
@@ -100,7 +101,7 @@ def descriptors(die: DIE | None, name: str = "", offset: int = 0) -> Iterator[tu
     if bare is not None and is_descriptor(bare):
         yield name, offset, bare
     elif bare is not None and bare.tag in _RECORDS:
-        for child in bare.iter_children():
+        for child in children(bare):
             place = member_offset(child)
             if child.tag == "DW_TAG_member" and place is not None:
                 below = f"{name}%{text(child)}" if name else text(child) or ""
@@ -110,7 +111,7 @@ def descriptors(die: DIE | None, name: str = "", offset: int = 0) -> Iterator[tu
 def array_dims(die: DIE) -> tuple[int, ...]:
     """Declared dimensions, outermost (slowest) first; 0 for one that is not constant."""
     dims = []
-    for child in die.iter_children():
+    for child in children(die):
         if child.tag != "DW_TAG_subrange_type":
             continue
         count, upper = number(child, "DW_AT_count"), number(child, "DW_AT_upper_bound")
@@ -174,7 +175,7 @@ def arrays_in(die: DIE | None, least: int, name: str = "", offset: int = 0) -> I
     bare = strip(die)
     if bare is None or bare.tag not in _RECORDS:
         return
-    for child in bare.iter_children():
+    for child in children(bare):
         place = member_offset(child)
         if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or place is None or "DW_AT_bit_size" in child.attributes:
             continue
@@ -205,7 +206,7 @@ def _atoms(die: DIE | None, name: str, offset: int, union: bool = False) -> list
     if bare.tag in _RECORDS:
         return _record(bare, name, offset, union)
     if bare.tag == "DW_TAG_union_type":
-        variants = [c for c in bare.iter_children() if c.tag == "DW_TAG_member"]
+        variants = [c for c in children(bare) if c.tag == "DW_TAG_member"]
         widest = max(variants, key=lambda c: size_of(follow(c, "DW_AT_type")), default=None)
         return _atoms(follow(widest, "DW_AT_type"), _join(name, text(widest)), offset, True) if widest is not None else []
     if bare.tag == "DW_TAG_array_type" and not is_descriptor(bare):
@@ -240,7 +241,7 @@ def _join(name: str, member: str | None) -> str:
 def _record(bare: DIE, name: str, offset: int, union: bool) -> list[Atom]:
     result: list[Atom] = []
     bits: list[tuple[int, int, Atom]] = []
-    for child in bare.iter_children():
+    for child in children(bare):
         if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or "DW_AT_external" in child.attributes:
             continue
         kind = follow(child, "DW_AT_type")

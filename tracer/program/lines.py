@@ -10,7 +10,8 @@ from elftools.common.exceptions import DWARFError, ELFError
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.lineprogram import LineProgram
 
-from layout_advise.tracer.program.dwarf import DebugInfo, number, text
+from layout_advise.tracer.program.dwarf import DebugInfo
+from layout_advise.tracer.program.entries.attributes import number, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,12 @@ class LineTable:
             return None
         directories = program.header.include_directory or ()
         number_of = files[position].dir_index
-        where = number_of if version >= 5 else number_of - 1
+        where = (number_of if version >= 5 else number_of - 1) if isinstance(number_of, int) else -1
         directory = _decode(directories[where]) if 0 <= where < len(directories) else ""
         compiled_in = text(unit.get_top_DIE(), "DW_AT_comp_dir") or ""
         return os.path.normpath(os.path.join(compiled_in, directory, _decode(files[position].name)))
 
 
-def _decode(name: bytes | str | None) -> str:
-    """A name as text; damaged tables have none."""
-    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name or ""
+def _decode(name: object) -> str:
+    """A name as text; damaged tables have none, or something else."""
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name if isinstance(name, str) else ""

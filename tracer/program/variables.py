@@ -10,9 +10,11 @@ from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarf_expr import DWARFExprOp
 
-from layout_advise.tracer.program.dwarf import DebugInfo, follow, text
+from layout_advise.tracer.program.dwarf import DebugInfo
 from layout_advise.tracer.program.dwarf_types import size_of, strip
 from layout_advise.tracer.program.elf_checks import without_damaged
+from layout_advise.tracer.program.entries.attributes import follow, text
+from layout_advise.tracer.program.entries.tree import children
 
 # DWARF numbers the registers rax rdx rcx rbx rsi rdi rbp rsp (System V ABI, figure 3.36); here they count as encoded.
 _ENCODED = (0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15)
@@ -54,7 +56,7 @@ def parameters(debug: DebugInfo, entry: int, *, clone: bool) -> tuple[Variable, 
         return ()
     result = []
     integers, abi = 0, not clone
-    for die in (c for c in function.iter_children() if c.tag == "DW_TAG_formal_parameter"):
+    for die in (c for c in children(function) if c.tag == "DW_TAG_formal_parameter"):
         kind, name = follow(die, "DW_AT_type"), text(die)
         listed = _place(debug, debug.location(die, entry), None)
         convention = _class(kind)
@@ -108,7 +110,7 @@ def locals_at(debug: DebugInfo, address: int) -> tuple[Variable, ...]:
 
 
 def _scoped(debug: DebugInfo, die: DIE, address: int) -> Iterator[DIE]:
-    for child in die.iter_children():
+    for child in children(die):
         if child.tag in ("DW_TAG_variable", "DW_TAG_formal_parameter"):
             yield child
         elif child.tag in ("DW_TAG_lexical_block", "DW_TAG_inlined_subroutine"):
@@ -166,7 +168,7 @@ def globals_of(debug: DebugInfo, unit: CompileUnit, *, inside_functions: bool) -
 def _statics(die: DIE) -> Iterator[DIE]:
     yield die
     if die.tag in ("DW_TAG_subprogram", "DW_TAG_lexical_block"):
-        for child in die.iter_children():
+        for child in children(die):
             yield from _statics(child)
 
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.die import DIE
 
-from layout_advise.tracer.program.dwarf import DebugInfo, follow, number, text
+from layout_advise.tracer.program.dwarf import DebugInfo
 from layout_advise.tracer.program.dwarf_types import pointee, strip, type_name
 from layout_advise.tracer.program.elf_checks import DEBUG_INFORMATION, damage_named
+from layout_advise.tracer.program.entries.attributes import follow, number, text
+from layout_advise.tracer.program.entries.tree import children
 from layout_advise.tracer.program.lines import LineTable
 from layout_advise.tracer.program.records.members import RECORDS, RecordLayout, record_layout
 from layout_advise.tracer.program.records.mentions import units_naming
@@ -39,7 +41,7 @@ def has_types(debug: DebugInfo) -> bool:
     debug information is damaged."""
     with damage_named("the program", DEBUG_INFORMATION):
         return debug.present and any(
-            die.tag == "DW_TAG_base_type" for unit in debug.info.iter_CUs() for die in unit.get_top_DIE().iter_children()
+            die.tag == "DW_TAG_base_type" for unit in debug.info.iter_CUs() for die in children(unit.get_top_DIE())
         )
 
 
@@ -110,7 +112,7 @@ def _entries(debug: DebugInfo, inside: bool, names: Collection[str]) -> Iterator
 
 
 def _below(die: DIE, scope: tuple[str, ...], inside: bool) -> Iterator[tuple[tuple[str, ...], DIE]]:
-    for child in die.iter_children():
+    for child in children(die):
         yield scope, child
         if child.tag in _SCOPES or (inside and child.tag in _CODE):
             name = text(child)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from elftools.dwarf.die import DIE
 
-from layout_advise.tracer.program.dwarf import follow, member_offset, number, text
 from layout_advise.tracer.program.dwarf_types import size_of, strip
+from layout_advise.tracer.program.entries.attributes import follow, member_offset, number, text
+from layout_advise.tracer.program.entries.tree import children
 from layout_advise.tracer.program.records.type_text import of_library, type_text
 
 RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
@@ -50,7 +51,7 @@ def record_layout(die: DIE, name: str, file: str) -> RecordLayout | None:
 
 
 def _members(bare: DIE, path: str, offset: int, deeper: int) -> Iterator[PlacedMember]:
-    for child in bare.iter_children():
+    for child in children(bare):
         if child.tag not in ("DW_TAG_member", "DW_TAG_inheritance"):
             continue
         if "DW_AT_external" in child.attributes or "DW_AT_artificial" in child.attributes:

@@ -10,8 +10,9 @@ import re
 
 from elftools.dwarf.die import DIE
 
-from layout_advise.tracer.program.dwarf import follow, number, text
 from layout_advise.tracer.program.dwarf_types import array_dims, size_of, strip, type_name
+from layout_advise.tracer.program.entries.attributes import follow, number, text
+from layout_advise.tracer.program.entries.tree import parent
 
 # by DW_ATE encoding and size in bytes (DWARF 5, section 7.8)
 _SCALARS = {
@@ -57,11 +58,11 @@ def type_text(die: DIE | None) -> str:
 
 def of_library(record: DIE) -> bool:
     """Tells a record of C++'s library: its insides are not the program's, and clang often leaves them out."""
-    around = record.get_parent()
+    around = parent(record)
     while around is not None and around.tag not in ("DW_TAG_compile_unit", "DW_TAG_type_unit"):
         if around.tag == "DW_TAG_namespace" and text(around) in ("std", "__gnu_cxx"):
             return True
-        around = around.get_parent()
+        around = parent(around)
     return False
 
 

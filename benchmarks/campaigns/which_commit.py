@@ -6,7 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
 TOOL = ("layout_advise", "layoutalgebra", "mockup", "reports", "tracer")
 
 

@@ -1,4 +1,4 @@
-"""The hostile programs in pieces: ``python benchmarks/hostile.py --seconds 600``.
+"""The hostile programs in pieces: ``python benchmarks/campaigns/hostile.py --seconds 600``.
 
 Each program of ``tests/hostile`` is a test, which runs by itself here. What became of it goes into a file, a line with the
 commit; a program that was tried at this commit is not tried again, unless it failed and ``--again`` asks for that. Programs
@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from which_commit import ROOT, which_commit
+from which_commit import RESULTS, ROOT, which_commit
 
-RESULTS = ROOT / "benchmarks" / "results" / "hostile.jsonl"
+KEPT = RESULTS / "hostile.jsonl"
 TEST = "tests/hostile/test_hostile.py::test_ends_well"
 
 
@@ -59,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options.add_argument("--seconds", type=float, default=float("inf"), help="begin no further program after so long")
     options.add_argument("programs", nargs="*", help="only these")
     options.add_argument("--again", action="store_true", help="those that failed at this commit once more")
-    options.add_argument("--results", type=Path, default=RESULTS)
+    options.add_argument("--results", type=Path, default=KEPT)
     chosen = options.parse_args(words)
     kept = chosen.results
     rows = [HostileRow(**json.loads(line)) for line in kept.read_text().splitlines()] if kept.exists() else []

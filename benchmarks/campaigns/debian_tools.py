@@ -1,4 +1,4 @@
-"""Debian's small tools under ``layout-advise trace --until explore``: ``python benchmarks/debian_tools.py``.
+"""Debian's small tools under ``layout-advise trace --until explore``: ``python benchmarks/campaigns/debian_tools.py``.
 
 Each command of ``debian_tools.txt`` that this machine has is run twice by itself and once under the tool. As required: no
 traceback, an exit code of the documented ones, at most one line of an error, the output that the command has by itself
@@ -23,11 +23,10 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from which_commit import which_commit
+from which_commit import RESULTS, which_commit
 
-HERE = Path(__file__).resolve().parent
-COMMANDS = HERE / "debian_tools.txt"
-RESULTS = HERE / "results" / "debian_tools.jsonl"
+COMMANDS = Path(__file__).with_suffix(".txt")
+KEPT = RESULTS / "debian_tools.jsonl"
 LIMIT = 60
 """Seconds for a command by itself; the tool has ten times as many."""
 
@@ -128,7 +127,7 @@ def fault_of(own: list[tuple[int, bytes, bytes]], traced: tuple[int, bytes, byte
 def main() -> int:
     """Run what is missing, and print the table."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--results", type=Path, default=RESULTS)
+    options.add_argument("--results", type=Path, default=KEPT)
     options.add_argument("--only", default="", help="commands that contain this")
     options.add_argument("--seconds", type=float, default=float("inf"), help="begin no further command after so long")
     chosen = options.parse_args()

@@ -1,4 +1,4 @@
-"""Runs that are cut short at random moments: ``python benchmarks/interruptions.py --moments 300``.
+"""Runs that are cut short at random moments: ``python benchmarks/campaigns/interruptions.py --moments 300``.
 
 ``trace`` of a small program gets SIGINT, SIGTERM or SIGKILL, or one of the program's processes SIGKILL or SIGTERM, at a
 moment drawn evenly over the length of a whole run. Afterwards no process, mount, entry of /dev/shm or temporary file may be
@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from which_commit import which_commit
+from which_commit import RESULTS, ROOT, which_commit
 
-SOURCE = Path(__file__).resolve().parent.parent / "tests" / "road" / "victim.c"
-RESULTS = Path(__file__).resolve().parent / "results" / "interruptions.jsonl"
+SOURCE = ROOT / "tests" / "road" / "victim.c"
+KEPT = RESULTS / "interruptions.jsonl"
 KINDS = ("tool SIGINT", "tool SIGTERM", "tool SIGKILL", "program SIGKILL", "program SIGTERM")
 OPTIONS = ("-v", "--restores", "3", "--candidates", "1", "--budget", "1", "--hotspot", "work")
 PROGRAM = ("./victim", "plain", "60000", "300")
@@ -195,7 +195,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--moments", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further moment after so long")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file of moments, which is added to")
+    parser.add_argument("--results", type=Path, default=KEPT, help="the file of moments, which is added to")
     given = parser.parse_args(words)
     known = rows_of(given.results)
     done = {row["number"] for row in known if row["seed"] == given.seed}
