@@ -77,7 +77,7 @@ class ProxyEdits:
         return node.file == self.record.file and self.record.start <= node.start and node.end <= self.record.end
 
     def _refuse(self, node: Syntax, why: str) -> list[Edit]:
-        self.refusals.add(Refusal(node.file, node.line, why))
+        self.refusals.add(Refusal(node.file, node.line, why, node.start if node.in_macro else -1))
         return []
 
     def _named(self, node: Syntax, what: str) -> str:
