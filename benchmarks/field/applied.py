@@ -30,7 +30,7 @@ from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
 from layout_advise.apply.rewrite.syntax import Syntax, TranslationUnit
 from layout_advise.apply.rewrite.target import Target, fields_of, target
 from layout_advise.apply.sources import SourceFile, from_command
-from layout_advise.errors import LayoutAdviseError
+from layout_advise.errors import LayoutAdviseError, SourceError
 
 FIELD = Path(__file__).resolve().parent
 FETCHED = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "layout-advise" / "field"
@@ -165,7 +165,9 @@ def as_arrays(
     """The record as an array for each member, in all sources."""
 
     def make(read: Sequence[TranslationUnit]) -> Rewritten:
-        node = records(read, root)[record.declares]
+        node = records(read, root).get(record.declares)
+        if node is None:  # one without a name is called after its place
+            raise SourceError(f"cannot rewrite {record.shape.text}", "it moved when macros were expanded", "")
         layout = target(node, [[one.name] for one in fields_of(node)], "\n".join(t for u in read for t in u.texts.values()))
         layouts.append(layout)
         return rewrite(read, node, layout)

@@ -40,6 +40,9 @@ def functions(target: Target, used: Set[str], guard: bool) -> str:
     names = set(used)
     for name in used:
         names |= NEEDS.get(name, set())
+    if target.blocked:
+        names |= {"load", "store"} if "copied" in names else set()
+        names |= {field.name for field in target.fields} if "filled" in names else set()
     fields = {field.name: (group, field) for group in target.groups for field in group.fields}
     if names & {"load", "store", "read", "written"}:
         names |= set(fields)
@@ -72,9 +75,21 @@ def _place(target: Target, group: FieldGroup, field: RecordField) -> str:
     at = group.at + group.offsets[group.fields.index(field)]
     inner = at - group.at
     # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
+    head = f"{target.prefix}_{field.name}({target.ref} p, ptrdiff_t k)"
+    if group.block:
+        begin = f"first * {group.size}" + (f" + {group.at} * p.count" if group.at else "")
+        begin += f" + in_block * {inner}" if inner else ""
+        return _function(
+            f"{kind} *",
+            head,
+            f"const size_t i = (size_t)(p.at + k), first = i / {group.block} * {group.block}"
+            + (", left = p.count - first;" if inner else ";"),
+            *[f"const size_t in_block = left < {group.block} ? left : {group.block};"][: bool(inner)],
+            f"char *const part = (char *)__builtin_assume_aligned(p.base + {begin}, {field.align});",
+            f"return ({kind} *)(part + (i - first) * {field.size});",
+        )
     where = f"(char *)__builtin_assume_aligned(p.base + {group.at} * p.count, {group.align})" if group.at else "p.base"
     step = f"(p.at + k) * {group.size}" + (f" + {inner}" if inner else "")
-    head = f"{target.prefix}_{field.name}({target.ref} p, ptrdiff_t k)"
     return _function(f"{kind} *", head, f"return ({kind} *)({where} + {step});")
 
 
@@ -134,12 +149,27 @@ def _copied(t: Target) -> str:
         return f"memmove(p.base + {place}, {other}, n * {group.size});"
 
     head = f"{t.prefix}_copied({t.ref} p, {t.ref} q, size_t bytes)"
+    if t.blocked:
+        return _function(
+            "void ",
+            head,
+            f"const ptrdiff_t n = (ptrdiff_t)(bytes / sizeof({t.spelling}));",
+            "const int backwards = p.base == q.base && p.at > q.at;",
+            "for (ptrdiff_t k = 0; k < n; k++) {",
+            "    const ptrdiff_t at = backwards ? n - 1 - k : k;",
+            f"    {t.prefix}_store(p, at, {t.prefix}_load(q, at));",
+            "}",
+        )
     return _function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *_groupwise(t, line))
 
 
 def _filled(t: Target) -> str:
     lines = _groupwise(t, lambda place, group: f"memset(p.base + {place}, byte, n * {group.size});")
     head = f"{t.prefix}_filled({t.ref} p, int byte, size_t bytes)"
+    if t.blocked:
+        members = [f"    memset({t.prefix}_{field.name}(p, k), byte, {field.size});" for field in t.fields]
+        count = f"const ptrdiff_t n = (ptrdiff_t)(bytes / sizeof({t.spelling}));"
+        return _function("void ", head, count, "for (ptrdiff_t k = 0; k < n; k++) {", *members, "}")
     return _function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *lines)
 
 

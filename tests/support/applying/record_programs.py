@@ -23,10 +23,11 @@ ALLOCATIONS = (
 
 @dataclass(frozen=True)
 class RecordProgram:
-    """Source, and a partition of the record's members."""
+    """Source, and a partition of the record's members, some of it in blocks of so many elements."""
 
     text: str
     groups: tuple[tuple[str, ...], ...]
+    blocks: tuple[int, ...]
 
 
 @st.composite
@@ -39,11 +40,11 @@ def programs(draw: DrawFn) -> RecordProgram:
     scalars = [_scalar(name, kind) for name, kind in kinds.items()]
     steps = [_step(draw, scalars) for _ in range(draw(st.integers(1, 8)))]
     order = draw(st.permutations(names))
-    cuts = sorted(draw(st.sets(st.integers(1, len(names) - 1))))
+    cuts = sorted(draw(st.sets(st.integers(1, len(names) - 1), max_size=3)))
     groups = tuple(tuple(order[a:b]) for a, b in zip((0, *cuts), (*cuts, len(names)), strict=True))
-    return RecordProgram(
-        _source(fields, scalars, steps, draw(st.integers(1, 17)), draw(st.sampled_from(ALLOCATIONS))), groups
-    )
+    blocks = tuple(draw(st.sampled_from((0, 0, 2, 3, 4, 8))) for _ in groups)
+    text = _source(fields, scalars, steps, draw(st.integers(1, 17)), draw(st.sampled_from(ALLOCATIONS)))
+    return RecordProgram(text, groups, blocks)
 
 
 def _scalar(name: str, kind: str) -> str:

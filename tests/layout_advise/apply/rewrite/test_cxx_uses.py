@@ -128,6 +128,12 @@ def test_all_known_uses(groups: Groups | None, tmp_path: Path) -> None:
     assert "static double energy(const sim::Particle_vector &ps)" in text
 
 
+@pytest.mark.parametrize("blocks", [(4,), (0, 3)])
+def test_all_known_uses_in_blocks(blocks: tuple[int, ...], tmp_path: Path) -> None:
+    new = changed({"p.cpp": PROGRAM}, "Particle", [["x", "y"], ["vx", "m", "c"]], tmp_path, guard=True, blocks=blocks)
+    assert output(new) == output(tmp_path / "old")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", LAYOUTS)
 @pytest.mark.parametrize("standard", ["-std=c++11", "-std=c++17", "-std=c++20"])

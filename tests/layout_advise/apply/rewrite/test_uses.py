@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,13 @@ static void released(void *memory, int count)
 {
     if (memory != NULL && count > 0)
         free(memory);
+}
+
+static void *gone(void *memory)
+{
+    if (memory)
+        free(memory);
+    return (NULL);
 }
 
 static items second(items p)
@@ -105,7 +113,8 @@ int main(void)
     while (p > a);
     printf("%ld\\n", (long)(end - p));
     released(b, N);
-    free(a);
+    a = gone(a);
+    printf("%d\n", a == NULL);
 }
 """
 )
@@ -145,8 +154,6 @@ def test_lines_without_uses_stay(tmp_path: Path) -> None:
         ("void f(struct item *p) { memcpy(&p->x, &p->y, 16); }", "the address of member x"),
         ("void f(struct item *p) { memset(p->name, 0, 12); }", "memset may go beyond member name"),
         ("union either { struct item i; char bytes[80]; };", "it is part of a union"),
-        ("#define X(p) p->x\ndouble f(struct item *p) { return X(p); }", "a macro builds the access"),
-        ("#define SAME(a) a\ndouble f(struct item *p) { return SAME(p)->x; }", "a macro builds the access"),
         ("char *f(struct item *p) { return (char *)p; }", "becomes char *"),
         ("void *g(items, int); items f(items p) { return g(p, sizeof *p); }", "of how many elements is not known"),
         ("void *g(long); struct item *f(void) { return g(3 * sizeof(struct item)); }", "of how many elements is not known"),
@@ -166,6 +173,65 @@ def test_what_is_refused(line: str, why: str, tmp_path: Path) -> None:
     assert done.texts == {}
     assert [refusal.file.name for refusal in done.refusals] == ["p.c"] * len(done.refusals)
     assert any(why in refusal.why and refusal.line >= 7 for refusal in done.refusals), done.refusals
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ("void *made(int n);\nvoid g(void) { made(3); }\n", "made is declared with other types in another file"),
+        ("extern void *all;\nvoid *g(void) { return all; }\n", "all is declared with other types in another file"),
+        ("struct item { int other; };\nint g(struct item *p) { return p->other; }\n", "another definition of item"),
+    ],
+)
+def test_files_that_see_something_else(other: str, why: str, tmp_path: Path) -> None:
+    own = HEAD + "struct item *all;\nstruct item *made(int n) { return calloc(n, sizeof(struct item)); }\n"
+    done = rewritten({"p.c": own, "q.c": other}, "item", None, tmp_path)
+    assert done.texts == {}
+    assert why in [refusal.why for refusal in done.refusals]
+
+
+def test_declarations_that_say_the_same_in_other_words(tmp_path: Path) -> None:
+    own = HEAD + "struct item all[3];\nstruct item *made() { return all; }\n"
+    other = HEAD + (
+        "typedef struct item thing;\nextern thing all[];\nthing *made(void);\n"
+        'int main(void) { made()->x = 2.0; printf("%g\\n", all[0].x); }\n'
+    )
+    new = changed({"p.c": own, "q.c": other}, "item", None, tmp_path)
+    assert output(new, ["-std=c11"]) == output(tmp_path / "old", ["-std=c11"]) == "2\n"
+
+
+BLOCKS: list[tuple[Groups, tuple[int, ...]]] = [
+    ([["x", "y", "c", "name", "next"]], (4,)),
+    ([["x", "y"], ["c", "name"]], (8, 0)),
+    ([["x", "next"], ["y", "c"]], (2, 3)),
+]
+
+
+@pytest.mark.parametrize(("groups", "blocks"), BLOCKS)
+def test_all_known_uses_in_blocks(groups: Groups, blocks: tuple[int, ...], tmp_path: Path) -> None:
+    new = changed({"p.c": PROGRAM}, "item", groups, tmp_path, guard=True, blocks=blocks)
+    assert output(new) == output(tmp_path / "old")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("groups", "blocks"), BLOCKS)
+def test_blocks_are_clean_under_sanitizers(groups: Groups, blocks: tuple[int, ...], tmp_path: Path) -> None:
+    new = changed({"p.c": PROGRAM}, "item", groups, tmp_path, blocks=blocks)
+    assert output(new, SANITIZED) == output(tmp_path / "old", SANITIZED)
+
+
+def test_a_block_is_an_array_for_each_member(tmp_path: Path) -> None:
+    """In a block all of a member come one after another; the last block is as long as there are elements."""
+    text = (
+        "#include <stdio.h>\nstruct item { float a; short b; };\nstatic struct item all[6];\nint main(void)\n{\n"
+        "    struct item *p = all;\n    for (int i = 0; i < 6; i++)\n"
+        "        p[i].a = p[i].b; /* shown */\n}\n"
+    )
+    new = changed({"p.c": text}, "item", [["a", "b"]], tmp_path, blocks=(4,))
+    shown = 'printf("%d %d ", (int)((char *)item_a(p, i) - p.base), (int)((char *)item_b(p, i) - p.base));'
+    program = re.sub(r"\(\*item_a\(p, i\)\) = .*", shown.replace("\\", r"\\"), (new / "p.c").read_text())
+    (new / "p.c").write_text(program)
+    assert output(new) == "0 16 4 18 8 20 12 22 32 40 36 42 "
 
 
 def test_other_orders_refuse_bytes(tmp_path: Path) -> None:
