@@ -91,9 +91,10 @@ def _prepared(row: Mapping[str, Any], work: Path) -> trees.SourceTree:
 
 
 def _with_sanitizers(tree: trees.SourceTree, row: Mapping[str, Any]) -> trees.SourceTree:
-    """The same tree, built with sanitizers."""
-    flags = next(iter(row["flags"].values()))
-    return replace(tree, build=tree.build.replace(f"FLAGS={shlex.quote(flags)}", f"FLAGS={shlex.quote(SANITIZED)}"))
+    """The same tree, built with sanitizers, by gcc: clang's runtime is a package of its own."""
+    name, flags = next(iter(row["flags"].items()))
+    build = tree.build.replace(f"FLAGS={shlex.quote(flags)}", f"FLAGS={shlex.quote(SANITIZED)}")
+    return replace(tree, build=build.replace(f"VARIANT={shlex.quote(name)}", "VARIANT=sanitized"))
 
 
 def _logged(tree: trees.SourceTree, work: Path) -> trees.SourceTree:

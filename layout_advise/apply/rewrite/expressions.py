@@ -46,6 +46,9 @@ class SplitExpressions:
 
     def render(self, node: Syntax) -> str:
         """The new text of a node."""
+        up = self.program.parent(node, "UNEXPOSED_EXPR") if node.in_macro else None
+        if up is not None and up.in_macro:  # the text is that of the whole macro
+            self.refuse(node, "a macro builds the access")
         return applied(self.program.text(node), self.edits(node), node.start)
 
     def whole(self, node: Syntax, text: str) -> list[Edit]:

@@ -114,7 +114,7 @@ int main(void)
     printf("%ld\\n", (long)(end - p));
     released(b, N);
     a = gone(a);
-    printf("%d\n", a == NULL);
+    printf("%d\\n", a == NULL);
 }
 """
 )
@@ -191,12 +191,13 @@ def test_files_that_see_something_else(other: str, why: str, tmp_path: Path) -> 
 
 
 def test_declarations_that_say_the_same_in_other_words(tmp_path: Path) -> None:
-    own = HEAD + "struct item all[3];\nstruct item *made() { return all; }\n"
-    other = HEAD + (
-        "typedef struct item thing;\nextern thing all[];\nthing *made(void);\n"
-        'int main(void) { made()->x = 2.0; printf("%g\\n", all[0].x); }\n'
-    )
-    new = changed({"p.c": own, "q.c": other}, "item", None, tmp_path)
+    files = {
+        "item.h": HEAD,
+        "p.c": '#include "item.h"\nstruct item all[3];\nstruct item *made() { return all; }\n',
+        "q.c": '#include "item.h"\ntypedef struct item thing;\nextern thing all[3];\nthing *made(void);\n'
+        'int main(void) { made()->x = 2.0; printf("%g\\n", all[0].x); }\n',
+    }
+    new = changed(files, "item", None, tmp_path)
     assert output(new, ["-std=c11"]) == output(tmp_path / "old", ["-std=c11"]) == "2\n"
 
 
