@@ -210,7 +210,9 @@ class ProxyEdits:
         to, of = target.is_pointer(node.shape), target.is_pointer(peeled(child).shape)
         if not to and not of:
             return []
-        if not to or of or node.in_macro:
+        if to and not of and node.in_macro:
+            return self._refuse(node, "a macro builds the access")
+        if not to or of:
             return (
                 []
                 if to and node.kind != "CXX_CONST_CAST_EXPR"

@@ -145,6 +145,38 @@ def test_by_standard_compiler_and_sanitizer(groups: Groups | None, standard: str
         assert output(new, (*flags, standard), compiler) == output(tmp_path / "old", (*flags, standard), compiler)
 
 
+def test_a_record_in_a_block_of_c_and_memory_by_a_macro(tmp_path: Path) -> None:
+    """As in headers for both languages: templates have C++ linkage, and the macro is expanded."""
+    files = {
+        "item.h": '#ifdef __cplusplus\nextern "C" {\n#endif\nstruct item { double x; int n; };\n'
+        "double sum(const struct item *p, int n);\n#ifdef __cplusplus\n}\n#endif\n",
+        "p.cpp": """#include "item.h"
+#include <cstdio>
+#include <cstdlib>
+#define Malloc(type,n) (type *)malloc((n)*sizeof(type))
+double sum(const item *p, int n)
+{
+    double all = 0;
+    for (int i = 0; i < n; i++)
+        all += p[i].x * p[i].n;
+    return all;
+}
+int main()
+{
+    item *p = Malloc(item,5);
+    for (int i = 0; i < 5; i++) {
+        p[i].x = i * 0.5;
+        p[i].n = i;
+    }
+    std::printf("%g\\n", sum(p, 5));
+    free(p);
+}
+""",
+    }
+    new = changed(files, "item", None, tmp_path)
+    assert output(new) == output(tmp_path / "old") == "15\n"
+
+
 HEAD = """extern "C" {
 #include <unistd.h>
 }
