@@ -138,6 +138,8 @@ def fields_of(record: Syntax, splits: bool = False) -> tuple[RecordField, ...]:
     cannot be moved by itself."""
     cannot, where = f"cannot rewrite {record.shape.text}", f"{record.file}:{record.line}"
     fields: list[RecordField] = []
+    if "(unnamed" in record.shape.text or "(anonymous" in record.shape.text:
+        raise SourceError("cannot rewrite a record without a name", where, "give it one")
     for node in record.children:
         if node.kind == "UNION_DECL" or (node.kind == "FIELD_DECL" and (node.bits or not node.name)):
             raise SourceError(cannot, f"{where}: it has bit fields or a union")

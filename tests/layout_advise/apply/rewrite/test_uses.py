@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise.apply.rewrite.parse import parse
+from layout_advise.apply.rewrite.target import target
 from layout_advise.errors import SourceError
 from tests.support.applying.rewritten import SANITIZED, WARNINGS, Groups, changed, output, rewritten
 from tests.support.compilers import needs_clang
@@ -248,6 +249,14 @@ def test_other_orders_refuse_bytes(tmp_path: Path) -> None:
 def test_records_that_are_refused(record: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=why):
         rewritten({"p.c": f"struct item {{ {record} }};\n"}, "item", None, tmp_path)
+
+
+def test_a_record_without_a_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.c").write_text("struct outer {\n    struct { double x; int n; } *all;\n    int k, l;\n};\n")
+    unit = parse(tmp_path / "p.c", (), tmp_path)
+    record = next(n for top in unit.declarations for n in top.walk() if n.kind == "STRUCT_DECL" and len(n.children) == 2)
+    with pytest.raises(SourceError, match=r"cannot rewrite a record without a name: .*p\.c:2"):
+        target(record, [["x"], ["n"]], "")
 
 
 def test_source_that_does_not_parse(tmp_path: Path) -> None:
