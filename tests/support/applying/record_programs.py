@@ -98,8 +98,8 @@ struct pair {{
 struct item {{
 {fields}}};
 
-#define PUT(e, v) ((e)->{last} = (v))
-#define IS(v) (p && p[(v) % n].{first} > (v))
+#define PUT(at, by) ((at)->{last} = (by))
+#define IS(by) (p && p[(by) % n].{first} > (by))
 
 static struct item table[{count}];
 

@@ -259,6 +259,18 @@ def test_a_record_without_a_name_is_refused(tmp_path: Path) -> None:
         target(record, [["x"], ["n"]], "")
 
 
+def test_memory_that_is_not_there_gives_no_new_warnings(tmp_path: Path) -> None:
+    """gcc at -O2 followed what realloc gives where it fails into the accesses, and warned of them."""
+    text = (
+        "#include <stdlib.h>\n#include <string.h>\nstruct item { unsigned char a[5], b[5]; };\nint main(void)\n{\n"
+        "    struct item *p = calloc(1, sizeof *p);\n    p = realloc(p, 1 * sizeof *p);\n    memset(p, 0, sizeof *p);\n"
+        "    p->b[1] = 5;\n    const int sum = p->a[0] + p->b[1] - 5;\n    free(p);\n    return sum;\n}\n"
+    )
+    new = changed({"p.c": text}, "item", None, tmp_path)
+    for level in ("-O1", "-O2", "-O3"):
+        assert output(new, (*WARNINGS, level)) == output(tmp_path / "old", (*WARNINGS, level)) == ""
+
+
 def test_source_that_does_not_parse(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"p\.c does not parse: .*p\.c:2"):
         rewritten({"p.c": "struct item { double x; };\nint f( { }\n"}, "item", None, tmp_path)
