@@ -59,7 +59,7 @@ class ProxyEdits:
                 continue
             if self._inside(node):
                 if node.kind == "TYPE_REF" and getattr(self.program.parents.get(node), "kind", "") == "FIELD_DECL":
-                    found += self._taken(mention_edit(self.program, self.target, node, self.used), node)
+                    found += self._type_ref(node)
                 continue
             found += self._of(node)
         return _outermost(found)

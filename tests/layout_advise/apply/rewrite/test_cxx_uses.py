@@ -148,7 +148,9 @@ def test_by_standard_compiler_and_sanitizer(groups: Groups | None, standard: str
 def test_a_record_in_a_block_of_c_and_memory_by_a_macro(tmp_path: Path) -> None:
     """As in headers for both languages: templates have C++ linkage, and the macro is expanded."""
     files = {
-        "item.h": '#ifdef __cplusplus\nextern "C" {\n#endif\nstruct item { double x; int n; };\n'
+        "item.h": '#ifdef __cplusplus\nextern "C" {\n#endif\n'
+        "struct other { int k; };\n"
+        "struct item { double x; int n; struct other **others; };\n"
         "double sum(const struct item *p, int n);\n#ifdef __cplusplus\n}\n#endif\n",
         "p.cpp": """#include "item.h"
 #include <cstdio>
@@ -167,6 +169,8 @@ int main()
     for (int i = 0; i < 5; i++) {
         p[i].x = i * 0.5;
         p[i].n = i;
+        p[i].others = (other **)malloc(sizeof(other *));
+        free(p[i].others);
     }
     std::printf("%g\\n", sum(p, 5));
     free(p);
