@@ -165,14 +165,14 @@ double sum(const item *p, int n)
 }
 int main()
 {
-    item *p = Malloc(item,5);
+    item *p = Malloc(item,5), *q = p, **r = &q;
     for (int i = 0; i < 5; i++) {
         p[i].x = i * 0.5;
         p[i].n = i;
         p[i].others = (other **)malloc(sizeof(other *));
         free(p[i].others);
     }
-    std::printf("%g\\n", sum(p, 5));
+    std::printf("%g\\n", sum(*r, 5));
     free(p);
 }
 """,
@@ -218,7 +218,7 @@ inline P made() { return P(); }
         ("std::vector<P> v(3); std::for_each(v.begin(), v.end(), [](auto p) { p.x = 1; }); return 0;",
          "of a lambda is auto"),
         ("P &&p = made(); return p.x > 0;", "an rvalue reference to P"),
-        ("P *p = static_cast<P *>(std::malloc(100)), *q = p; return q->x > 0;", "is declared together with others"),
+        ("P *p = static_cast<P *>(std::malloc(100)), q = *p; return q.x > 0;", "q is declared together with others"),
         ("P table[2] = {P(), P()}; return table[1].x > 0;", "is an array of a form that is not known"),
         ("std::vector<P> v(3); v.insert(v.end(), 2, P()); v.get_allocator(); return 0;", "get_allocator is given elements"),
     ],
