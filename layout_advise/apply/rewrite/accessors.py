@@ -6,15 +6,17 @@ from collections.abc import Callable, Set
 
 from layout_advise.apply.rewrite.target import FieldGroup, RecordField, Target
 
-NEEDS = {"resized": {"copied", "over"}}
-HEADERS = {"read": "stdio", "written": "stdio", "resized": "stdlib", "copied": "string", "filled": "string", "load":
-"string", "store": "string"}  # fmt: skip
+NEEDS = {"resized": {"copied", "over"}, "sorted": {"load", "store"}}
+HEADERS = {"read": "stdio", "written": "stdio", "resized": "stdlib", "sorted": "stdlib", "copied": "string",
+           "filled": "string", "load": "string", "store": "string"}  # fmt: skip
 
 
 def ref_type(target: Target, used: Set[str]) -> str:
     """The includes and the type that stand before the record."""
     includes = (
-        {"stddef"} | {HEADERS[name] for name in used if name in HEADERS} | ({"string"} if "resized" in used else set())
+        {"stddef"}
+        | {HEADERS[name] for name in used if name in HEADERS}
+        | ({"string"} if used & {"resized", "sorted"} else set())
     )
     if used & {"read", "written"}:
         includes.add("string")
@@ -188,6 +190,24 @@ def _resized(t: Target) -> str:
     ).replace("static inline", "static __attribute__((noinline))", 1)
 
 
+def _sorted(t: Target) -> str:
+    """Elements in a row, as the comparing function has them one by one; each of them is an array of one."""
+    head = f"{t.prefix}_sorted({t.ref} p, size_t n, int (*compare)(const void *, const void *))"
+    return _function(
+        "void ",
+        head,
+        f"{t.spelling} *const all = ({t.spelling} *)malloc(n * sizeof({t.spelling}));",
+        "if (all == NULL && n > 0)",
+        "    abort();",
+        "for (size_t k = 0; k < n; k++)",
+        f"    all[k] = {t.prefix}_load(p, (ptrdiff_t)k);",
+        f"qsort(all, n, sizeof({t.spelling}), compare);",
+        "for (size_t k = 0; k < n; k++)",
+        f"    {t.prefix}_store(p, (ptrdiff_t)k, all[k]);",
+        "free(all);",
+    )
+
+
 def _streamed(t: Target, name: str, call: str, load: bool) -> str:
     moves = [
         f"    memcpy(bytes + {field.was_at}, {t.prefix}_{field.name}(p, k), {field.size});"
@@ -221,6 +241,7 @@ WRITERS: dict[str, Callable[[Target], str]] = {
     "copied": _copied,
     "filled": _filled,
     "resized": _resized,
+    "sorted": _sorted,
     "written": lambda t: _streamed(t, "written", "fwrite", True),
     "read": lambda t: _streamed(t, "read", "fread", False),
 }

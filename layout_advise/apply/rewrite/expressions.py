@@ -247,10 +247,11 @@ class SplitExpressions:
             return self.whole(node, f"({self.render(inner)}, ({self.target.ref}){{0}})")
         if inner.kind == "CALL_EXPR" and inner.name == "realloc" and inner.foreign:
             return self.calls.resized(node, inner)
-        count = allocated(self.program, self.target, child, self.render)
+        count = "1" if self.calls.compared(child) else allocated(self.program, self.target, child, self.render)
         if count is None:
             return self.refuse(node, f"{child.shape.text} becomes {node.shape.text}, of how many elements is not known")
-        return self.whole(node, f"{self.helper('over')}({self.render(child)}, (size_t)({count}))")
+        bytes_at = f"(void *){self.render(child)}" if "const" in child.shape.text else self.render(child)
+        return self.whole(node, f"{self.helper('over')}({bytes_at}, (size_t)({count}))")
 
     def _call_expr(self, node: Syntax) -> list[Edit] | None:
         return self.calls.edits(node)

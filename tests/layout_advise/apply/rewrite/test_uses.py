@@ -236,6 +236,65 @@ def test_a_block_is_an_array_for_each_member(tmp_path: Path) -> None:
     assert output(new) == "0 16 4 18 8 20 12 22 32 40 36 42 "
 
 
+SORTING = (
+    HEAD
+    + """static int by_x(const void *one, const void *other)
+{
+    const struct item *a = (const struct item *)one, *b = other;
+    return (a->x > b->x) - (a->x < b->x);
+}
+static int by_c(const void *one, const void *other)
+{
+    return ((struct item *)one)->c[1] - (*(const struct item *)other).c[1];
+}
+int main(void)
+{
+    struct item *p = calloc(9, sizeof *p);
+    for (int i = 0; i < 9; i++) {
+        p[i].x = i * 37 % 10;
+        p[i].c[1] = i * 5 % 7;
+        snprintf(p[i].name, sizeof p[i].name, "n%d", i);
+    }
+    qsort(p, 9, sizeof *p, by_x);
+    for (int i = 0; i < 9; i++)
+        printf("%g %d %s\\n", p[i].x, p[i].c[1], p[i].name);
+    qsort(p + 2, 5, sizeof(struct item), &by_c);
+    qsort(p, 0, sizeof(struct item), by_x);
+    for (int i = 0; i < 9; i++)
+        printf("%g %d %s\\n", p[i].x, p[i].c[1], p[i].name);
+    free(p);
+}
+"""
+)
+
+
+@pytest.mark.parametrize(("groups", "blocks"), [(None, ()), ([["next", "x", "c"]], (4,)), ([["name", "c"]], ())])
+def test_elements_are_sorted(groups: Groups | None, blocks: tuple[int, ...], tmp_path: Path) -> None:
+    new = changed({"p.c": SORTING}, "item", groups, tmp_path, guard=True, blocks=blocks)
+    assert output(new) == output(tmp_path / "old")
+
+
+@pytest.mark.slow
+def test_sorting_is_clean_under_sanitizers(tmp_path: Path) -> None:
+    new = changed({"p.c": SORTING}, "item", None, tmp_path)
+    assert output(new, SANITIZED) == output(tmp_path / "old", SANITIZED)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("free(p);", "free(p); by_c(&zero, &zero);"), "what qsort compares with is not a function for elements alone"),
+        (("free(p);", "free(p); qsort(all, 2, sizeof *all, by_x);"), "what qsort compares with is not"),
+        (("return ((struct", "one = (const char *)one + 1;\n    return ((struct"), "of how many elements is not known"),
+    ],
+)
+def test_functions_that_compare_something_else(change: tuple[str, str], why: str, tmp_path: Path) -> None:
+    text = SORTING.replace("int main", "static int all[2], zero;\nint main").replace(*change)
+    done = rewritten({"p.c": text}, "item", None, tmp_path)
+    assert done.texts == {}
+    assert any(why in refusal.why for refusal in done.refusals), done.refusals
+
+
 def test_other_orders_refuse_bytes(tmp_path: Path) -> None:
     text = HEAD + "void f(struct item *p, FILE *to) { fwrite(p, sizeof *p, 3, to); }\n"
     done = rewritten({"p.c": text}, "item", [["y", "x", "c", "name", "next"]], tmp_path)
