@@ -1,6 +1,6 @@
 # Everything a checkout needs; each target sets up what it uses.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint fuzz nightly bench field dist docs clean distclean
+.PHONY: help setup demo test test-all lint fuzz nightly applying bench field dist docs clean distclean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -15,7 +15,7 @@ lint: setup ## style and types
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=benchmarks .venv/bin/mypy benchmarks/*.py
+	MYPYPATH=benchmarks:benchmarks/field .venv/bin/mypy benchmarks/*.py
 	MYPYPATH=benchmarks/campaigns .venv/bin/mypy benchmarks/campaigns/*.py
 	MYPYPATH=benchmarks/field .venv/bin/mypy benchmarks/field/*.py
 	MYPYPATH=benchmarks/opencl .venv/bin/mypy benchmarks/opencl/*.py
@@ -33,6 +33,10 @@ fuzz: setup ## a million damaged files for all that reads files (INPUTS=, SEED=,
 nightly: setup ## random instructions and functions, lifted, against the processor (FORMS=, FUNCTIONS=, SEED=, SECONDS=)
 	.venv/bin/python -m tests.support.nightly --forms $(or $(FORMS),1000000) --functions $(or $(FUNCTIONS),10000) \
 		--seed $(or $(SEED),1) --seconds $(or $(SECONDS),inf)
+
+applying: setup ## random C programs in random layouts print the same (PROGRAMS=, SEED=, SECONDS=)
+	.venv/bin/python -m tests.support.applying --programs $(or $(PROGRAMS),1000) --seed $(or $(SEED),1) \
+		--seconds $(or $(SECONDS),inf)
 
 bench: setup ## predicted speedups against hand-written ones
 	$(MAKE) -s -C examples

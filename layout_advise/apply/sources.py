@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
@@ -33,6 +33,7 @@ class SourceFile:
     path: Path
     flags: tuple[str, ...]
     folder: Path
+    compiler: str = "gcc"
 
 
 def from_compile_commands(file: Path) -> tuple[SourceFile, ...]:
@@ -57,7 +58,7 @@ def from_command(command: Sequence[str], folder: Path) -> tuple[SourceFile, ...]
 
 
 def _of_command(command: Sequence[str], folder: Path, file: str) -> SourceFile:
-    return SourceFile((folder / file).resolve(), tuple(reading_flags(command[1:])), folder.resolve())
+    return SourceFile((folder / file).resolve(), tuple(reading_flags(command[1:])), folder.resolve(), command[0])
 
 
 def reading_flags(words: Sequence[str]) -> Iterator[str]:
@@ -89,14 +90,15 @@ def _of_unit(top: object) -> SourceFile | None:
     if name is None or not name.endswith(SUFFIXES):
         return None
     where = Path(folder or ".")
-    return SourceFile(where / name, tuple(reading_flags((producer or "").split())), where)
+    compiler = "clang" if "clang" in (producer or "") else "gcc"
+    return SourceFile(where / name, tuple(reading_flags((producer or "").split())), where, compiler)
 
 
 def _found(one: SourceFile, sources: Path | None) -> SourceFile:
     if one.path.is_file():
-        return SourceFile(one.path.resolve(), one.flags, one.folder.resolve())
+        return replace(one, path=one.path.resolve(), folder=one.folder.resolve())
     for skipped in range(1, len(one.path.parts)) if sources is not None else ():
         tried = sources.joinpath(*one.path.parts[skipped:]) if sources is not None else one.path
         if tried.is_file():
-            return SourceFile(tried.resolve(), one.flags, tried.resolve().parent)
+            return replace(one, path=tried.resolve(), folder=tried.resolve().parent)
     raise SourceError("a source file is missing", str(one.path), "say where the sources are with --sources DIR")

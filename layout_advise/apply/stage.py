@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.apply import trees
+from layout_advise.apply.macros import rewritten
 from layout_advise.apply.rewrite.parse import parse
-from layout_advise.apply.rewrite.rewrite import rewrite
+from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
 from layout_advise.apply.rewrite.syntax import TranslationUnit
 from layout_advise.apply.rewrite.target import Target, definition, target
 from layout_advise.apply.sources import SourceFile
@@ -84,20 +85,28 @@ def _moved(one: SourceFile, tree: SourceTree, new: SourceTree) -> SourceFile:
     """The unit in the copy of its tree."""
     old, to = str(tree.root), str(new.root)
     flags = tuple(flag.replace(old, to) for flag in one.flags)
-    return SourceFile(Path(str(one.path).replace(old, to, 1)), flags, Path(str(one.folder).replace(old, to, 1)))
+    path, folder = (Path(str(place).replace(old, to, 1)) for place in (one.path, one.folder))
+    return SourceFile(path, flags, folder, one.compiler)
 
 
 def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> tuple[set[Path], Target]:
     """Rewrites the units in the copy for one record; returns the paths of what changed, and what was written."""
     moved = [_moved(one, request.tree, new) for one in request.sources]
-    units = [parse(one.path, one.flags, one.folder) for one in moved]
-    found = definition(units, record.type)
-    if new.root not in found.file.parents:
-        raise SourceError(
-            f"cannot rewrite {record.type}", f"{found.file} is not in {request.tree.root}", "name the tree with --sources"
-        )
-    layout = target(found, record.groups, "\n".join(_texts(units)))
-    done = rewrite(units, found, layout, guard=request.guard)
+    layouts: list[Target] = []
+
+    def make(units: Sequence[TranslationUnit]) -> Rewritten:
+        found = definition(units, record.type)
+        if new.root not in found.file.parents:
+            raise SourceError(
+                f"cannot rewrite {record.type}",
+                f"{found.file} is not in {request.tree.root}",
+                "name the tree with --sources",
+            )
+        layouts.append(target(found, record.groups, "\n".join(_texts(units)), record.blocks))
+        return rewrite(units, found, layouts[-1], guard=request.guard)
+
+    done = rewritten(moved, new.root, make)
+    layout = layouts[-1]
     if done.refusals:
         places = [f"{_shown(r.file, request.tree, new)}:{r.line}: {r.why}" for r in done.refusals]
         raise RefusedSourceError(layout.spelling, places)

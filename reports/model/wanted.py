@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,14 +14,19 @@ from layout_advise.reports.model.structure import StructureReport
 
 FAMILIES = {"soa", "split", "compact"}
 """The families of layouts that can be written."""
+IN_BLOCKS = {"aosoa", "pad"}
+"""Those of layouts in blocks: the last block is not padded, but as long as there are elements."""
+BLOCK = re.compile(r"\bi // (\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class WantedRecord:
-    """A record by its name in the debug information, and its new groups of members; members in none come together."""
+    """A record by its name in the debug information, and its new groups of members; members in none come together.
+    ``blocks``: so many elements of each group lie in a block, in which each member is an array; 0: in none."""
 
     type: str
     groups: tuple[tuple[str, ...], ...]
+    blocks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,9 @@ def chosen(hotspot: HotspotReport, candidate: str | None = None) -> WantedLayout
             return WantedLayout(hotspot, advised, _records(hotspot, advised))
         except SourceError as error:
             refused = f"the advised {advised.id} cannot be written ({error.why}); this is the best one that can"
-    measured = [one for one in hotspot.candidates if one.evidence in ("live", "verified") and one.speedup is not None]
+    # what it takes to find a block is not in what a mock-up with loops over blocks was measured to gain
+    whole = [one for one in hotspot.candidates if one.block is None]
+    measured = [one for one in whole if one.evidence in ("live", "verified") and one.speedup is not None]
     for one in sorted(measured, key=lambda c: -c.speedup.lo if c.speedup else 0.0):
         if one.speedup is None or one.speedup.lo <= 1.0:
             return None
@@ -83,28 +91,48 @@ def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[Wanted
         raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
     structures = {structure.id: structure for structure in hotspot.structures}
     arrays = [list(names) for names in candidate.arrays]
-    found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    found: dict[str, WantedRecord] = {}
     if missing := sorted(set(candidate.structures) - set(structures)):
         raise SourceError(f"cannot write {candidate.id}", f"the report does not have its structure {missing[0]}", "")
     for structure in (structures[name] for name in candidate.structures):
         if not structure.type or structure.type in ("int", "double", "float", "char", "long"):
             raise SourceError(f"cannot write {candidate.id}", f"{structure.name} has no record type", "")
         groups = _groups(structure, candidate, arrays)
-        if found.setdefault(structure.type, groups) != groups:
+        one = WantedRecord(structure.type, groups, _blocks(structure, candidate, groups))
+        if found.setdefault(structure.type, one) != one:
             raise SourceError(f"cannot write {candidate.id}", f"two arrays of {structure.type} get two layouts", "")
-    return tuple(WantedRecord(name, groups) for name, groups in found.items())
+    return tuple(found.values())
+
+
+def _blocks(structure: StructureReport, candidate: CandidateReport, groups: tuple[tuple[str, ...], ...]) -> tuple[int, ...]:
+    """The elements in a block of each group, as the index maps of its parts say. Raises SourceError where that is not a
+    number of elements of a one-dimensional array."""
+    if candidate.block is None:
+        return ()
+    found = []
+    for group in groups:
+        maps = [
+            part.index_map
+            for part in candidate.parts
+            if part.structure == structure.id and {member_of(name) for name in part.fields} & set(group)
+        ]
+        blocks = {int(size) for text in maps for size in BLOCK.findall(text.partition(" of ")[0])}
+        if len(blocks) > 1 or not maps or any(not text or "; j < " in text for text in maps):
+            raise SourceError(f"cannot write {candidate.id}", "blocks of this form cannot be written yet", "")
+        found.append(blocks.pop() if blocks and len(group) > 1 else 0)
+    if not any(found):
+        raise SourceError(f"cannot write {candidate.id}", "its blocks are of one member each", "")
+    return tuple(found)
 
 
 def _obstacle(candidate: CandidateReport) -> str:
     if candidate.temporary:
         return "it is a temporary layout"
-    if candidate.block is not None:
-        return f"blocks of {candidate.block} elements cannot be written yet"
     if candidate.classes is not None:
         return "elements stored by class cannot be written yet"
     if candidate.variant in ("simd", "lanes") and candidate.same_code_as is None:
         return f"its gain needs loops in another form ({candidate.variant}), which cannot be written yet"
-    other = sorted(set(candidate.families) - FAMILIES)
+    other = sorted(set(candidate.families) - FAMILIES - (IN_BLOCKS if candidate.block is not None else set()))
     return f"layouts of family {other[0]} cannot be written yet" if other else ""
 
 
@@ -130,6 +158,10 @@ def member_of(name: str) -> str:
     return name.split(".")[0].split("[")[0]
 
 
-def shown_groups(groups: Sequence[Sequence[str]]) -> str:
-    """``vx | m, P | the rest``."""
-    return " | ".join([*(", ".join(group) for group in groups), "the rest"])
+def shown_groups(groups: Sequence[Sequence[str]], blocks: Sequence[int] = ()) -> str:
+    """``vx | m, P in blocks of 8 | the rest``."""
+    sizes = [*blocks, *[0] * len(groups)]
+    shown = [
+        ", ".join(group) + (f" in blocks of {size}" if size else "") for group, size in zip(groups, sizes, strict=False)
+    ]
+    return " | ".join([*shown, "the rest"])

@@ -8,7 +8,7 @@ import pytest
 from layout_advise.errors import SourceError
 from layout_advise.reports.model.candidate import CandidateReport, Interval, PartReport
 from layout_advise.reports.model.contract import Report
-from layout_advise.reports.model.wanted import WantedRecord, wanted
+from layout_advise.reports.model.wanted import WantedRecord, shown_groups, wanted
 from tests.support.sample_report import candidate, report
 
 GAIN = Interval(2.0, 1.9, 2.1, 9)
@@ -32,17 +32,51 @@ def test_the_advised_one() -> None:
 
 
 def test_the_best_one_that_can_be_written() -> None:
-    blocks = split(1, Interval(4.0, 3.9, 4.1, 9), ("x",), block=8, families=("aosoa",))
+    apart = split(1, Interval(4.0, 3.9, 4.1, 9), ("x",), classes=2)
     slow, quick = split(2, Interval(1.5, 1.4, 1.6, 9), ("x",)), split(3, GAIN, ("x",), ("y",))
-    found = wanted(with_candidates(blocks, slow, quick), None)
+    blocks = split(4, Interval(3.0, 2.9, 3.1, 9), ("x", "y"), block=8, families=("aosoa",))
+    found = wanted(with_candidates(apart, slow, quick, blocks), None)
     assert found.candidate.id == "c3"
-    assert found.note.startswith("the advised c1 cannot be written (blocks of 8 elements cannot be written yet)")
+    assert found.note.startswith("the advised c1 cannot be written (elements stored by class cannot be written yet)")
+
+
+def in_blocks(*maps: str, **changes: object) -> CandidateReport:
+    """The advised one, of an array for each map."""
+    names = tuple((f"a{k}", f"b{k}") for k in range(len(maps)))
+    parts = tuple(PartReport("s0", names[k], 8, "A_1000", text) for k, text in enumerate(maps))
+    return split(1, GAIN, *names, parts=parts, **{"block": 8, "families": ("aosoa", "compact"), **changes})
+
+
+def test_blocks() -> None:
+    one = in_blocks("byte = 128*(i // 8) + 64*f + 8*(i % 8) of p_a_b; f: 0 a, 1 b; i < 1000", "byte = 16*i + 8*f of p_c")
+    (record,) = wanted(with_candidates(one), None).records
+    assert (record.groups, record.blocks) == ((("a0", "b0"), ("a1", "b1")), (8, 0))
+    assert shown_groups(record.groups, record.blocks) == "a0, b0 in blocks of 8 | a1, b1 | the rest"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("byte = 64*(j // 8) of p; i < 5; j < 1000", "blocks of this form"),
+        ("", "blocks of this form"),
+        ("byte = 8*i of p; i < 1000", "its blocks are of one member each"),
+    ],
+)
+def test_blocks_that_cannot_be_written(text: str, why: str) -> None:
+    with pytest.raises(SourceError, match=why):
+        wanted(with_candidates(in_blocks(text)), "c1")
+
+
+def test_blocks_of_two_lengths_in_one_array() -> None:
+    parts = tuple(PartReport("s0", (name,), 8, "A", f"byte = 64*(i // {n}) of p; i < 9") for name, n in (("x", 4), ("y", 8)))
+    with pytest.raises(SourceError, match="blocks of this form"):
+        wanted(with_candidates(split(1, GAIN, ("x", "y"), parts=parts, block=8, families=("aosoa",))), "c1")
 
 
 def test_none_that_gains() -> None:
-    blocks = split(1, Interval(4.0, 3.9, 4.1, 9), ("x",), block=8)
+    apart = split(1, Interval(4.0, 3.9, 4.1, 9), ("x",), classes=2)
     with pytest.raises(SourceError, match="no measured candidate that gains and can be written"):
-        wanted(with_candidates(blocks, split(2, Interval(1.0, 0.9, 1.1, 9), ("x",))), None)
+        wanted(with_candidates(apart, split(2, Interval(1.0, 0.9, 1.1, 9), ("x",))), None)
 
 
 def test_parts_of_a_member_come_together() -> None:

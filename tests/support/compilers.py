@@ -12,4 +12,6 @@ HASWELL = ("-O3", "-march=haswell")
 HAS_AVX = " avx " in Path("/proc/cpuinfo").read_text()
 HAS_AVX512 = all(f" avx512{part}" in Path("/proc/cpuinfo").read_text() for part in ("f", "bw", "dq", "vl", "cd"))
 
-needs_clang = pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
+HAS_CLANG = shutil.which("clang") is not None
+
+needs_clang = pytest.mark.skipif(not HAS_CLANG, reason="clang is not installed")

@@ -6,15 +6,17 @@ from collections.abc import Callable, Set
 
 from layout_advise.apply.rewrite.target import FieldGroup, RecordField, Target
 
-NEEDS = {"resized": {"copied", "over"}}
-HEADERS = {"read": "stdio", "written": "stdio", "resized": "stdlib", "copied": "string", "filled": "string", "load":
-"string", "store": "string"}  # fmt: skip
+NEEDS = {"resized": {"copied", "over"}, "sorted": {"load", "store"}}
+HEADERS = {"read": "stdio", "written": "stdio", "resized": "stdlib", "sorted": "stdlib", "copied": "string",
+           "filled": "string", "load": "string", "store": "string"}  # fmt: skip
 
 
 def ref_type(target: Target, used: Set[str]) -> str:
     """The includes and the type that stand before the record."""
     includes = (
-        {"stddef"} | {HEADERS[name] for name in used if name in HEADERS} | ({"string"} if "resized" in used else set())
+        {"stddef"}
+        | {HEADERS[name] for name in used if name in HEADERS}
+        | ({"string"} if used & {"resized", "sorted"} else set())
     )
     if used & {"read", "written"}:
         includes.add("string")
@@ -40,6 +42,9 @@ def functions(target: Target, used: Set[str], guard: bool) -> str:
     names = set(used)
     for name in used:
         names |= NEEDS.get(name, set())
+    if target.blocked:
+        names |= {"load", "store"} if "copied" in names else set()
+        names |= {field.name for field in target.fields} if "filled" in names else set()
     fields = {field.name: (group, field) for group in target.groups for field in group.fields}
     if names & {"load", "store", "read", "written"}:
         names |= set(fields)
@@ -72,9 +77,21 @@ def _place(target: Target, group: FieldGroup, field: RecordField) -> str:
     at = group.at + group.offsets[group.fields.index(field)]
     inner = at - group.at
     # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
+    head = f"{target.prefix}_{field.name}({target.ref} p, ptrdiff_t k)"
+    if group.block:
+        begin = f"first * {group.size}" + (f" + {group.at} * p.count" if group.at else "")
+        begin += f" + in_block * {inner}" if inner else ""
+        return _function(
+            f"{kind} *",
+            head,
+            f"const size_t i = (size_t)(p.at + k), first = i / {group.block} * {group.block}"
+            + (", left = p.count - first;" if inner else ";"),
+            *[f"const size_t in_block = left < {group.block} ? left : {group.block};"][: bool(inner)],
+            f"char *const part = (char *)__builtin_assume_aligned(p.base + {begin}, {field.align});",
+            f"return ({kind} *)(part + (i - first) * {field.size});",
+        )
     where = f"(char *)__builtin_assume_aligned(p.base + {group.at} * p.count, {group.align})" if group.at else "p.base"
     step = f"(p.at + k) * {group.size}" + (f" + {inner}" if inner else "")
-    head = f"{target.prefix}_{field.name}({target.ref} p, ptrdiff_t k)"
     return _function(f"{kind} *", head, f"return ({kind} *)({where} + {step});")
 
 
@@ -134,16 +151,32 @@ def _copied(t: Target) -> str:
         return f"memmove(p.base + {place}, {other}, n * {group.size});"
 
     head = f"{t.prefix}_copied({t.ref} p, {t.ref} q, size_t bytes)"
+    if t.blocked:
+        return _function(
+            "void ",
+            head,
+            f"const ptrdiff_t n = (ptrdiff_t)(bytes / sizeof({t.spelling}));",
+            "const int backwards = p.base == q.base && p.at > q.at;",
+            "for (ptrdiff_t k = 0; k < n; k++) {",
+            "    const ptrdiff_t at = backwards ? n - 1 - k : k;",
+            f"    {t.prefix}_store(p, at, {t.prefix}_load(q, at));",
+            "}",
+        )
     return _function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *_groupwise(t, line))
 
 
 def _filled(t: Target) -> str:
     lines = _groupwise(t, lambda place, group: f"memset(p.base + {place}, byte, n * {group.size});")
     head = f"{t.prefix}_filled({t.ref} p, int byte, size_t bytes)"
+    if t.blocked:
+        members = [f"    memset({t.prefix}_{field.name}(p, k), byte, {field.size});" for field in t.fields]
+        count = f"const ptrdiff_t n = (ptrdiff_t)(bytes / sizeof({t.spelling}));"
+        return _function("void ", head, count, "for (ptrdiff_t k = 0; k < n; k++) {", *members, "}")
     return _function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *lines)
 
 
 def _resized(t: Target) -> str:
+    """Not inline: gcc would follow the way on which there is no memory, and warn of accesses behind it."""
     return _function(
         f"{t.ref} ",
         f"{t.prefix}_resized({t.ref} p, size_t count)",
@@ -154,6 +187,24 @@ def _resized(t: Target) -> str:
         f"    {t.prefix}_copied(to, p, (p.count < count ? p.count : count) * sizeof({t.spelling}));",
         "free(p.base);",
         "return to;",
+    ).replace("static inline", "static __attribute__((noinline))", 1)
+
+
+def _sorted(t: Target) -> str:
+    """Elements in a row, as the comparing function has them one by one; each of them is an array of one."""
+    head = f"{t.prefix}_sorted({t.ref} p, size_t n, int (*compare)(const void *, const void *))"
+    return _function(
+        "void ",
+        head,
+        f"{t.spelling} *const all = ({t.spelling} *)malloc(n * sizeof({t.spelling}));",
+        "if (all == NULL && n > 0)",
+        "    abort();",
+        "for (size_t k = 0; k < n; k++)",
+        f"    all[k] = {t.prefix}_load(p, (ptrdiff_t)k);",
+        f"qsort(all, n, sizeof({t.spelling}), compare);",
+        "for (size_t k = 0; k < n; k++)",
+        f"    {t.prefix}_store(p, (ptrdiff_t)k, all[k]);",
+        "free(all);",
     )
 
 
@@ -190,6 +241,7 @@ WRITERS: dict[str, Callable[[Target], str]] = {
     "copied": _copied,
     "filled": _filled,
     "resized": _resized,
+    "sorted": _sorted,
     "written": lambda t: _streamed(t, "written", "fwrite", True),
     "read": lambda t: _streamed(t, "read", "fread", False),
 }

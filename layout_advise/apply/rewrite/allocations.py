@@ -92,6 +92,19 @@ def _pure(node: Syntax, render: Render) -> str | None:
     return render(node)
 
 
+def is_null(program: SourceProgram, node: Syntax) -> bool:
+    """True for a null pointer as one writes it."""
+    node = uncast(node)
+    return node.kind in ("INTEGER_LITERAL", "GNU_NULL_EXPR") and program.text(node) in ("0", "NULL", "((void *)0)")
+
+
+def gives_null(program: SourceProgram, function: str) -> bool:
+    """True if a function of the program returns a null pointer, always: ``p = released(p);``."""
+    body = program.functions.get(function)
+    returns = [node for node in body.walk() if node.kind == "RETURN_STMT"] if body is not None else []
+    return bool(returns) and all(node.children and is_null(program, node.children[0]) for node in returns)
+
+
 def _gives_back(program: SourceProgram, function: str, k: int) -> bool:
     """True if a function of the program returns its ``k``-th parameter, always."""
     parameters = program.parameters(function)

@@ -58,6 +58,13 @@ class LibraryCalls:
         if len(concerned) == 1 and releases(self.program, node.refers, concerned[0]):
             freed = given[concerned[0]]
             return [*self.of.whole(freed, f"{self._bare(freed)}.base"), *self._others(given, freed)]
+        if concerned == [0] and node.name == "qsort" and node.foreign and self._one(given[2]):
+            by = uncast(given[3])
+            by = uncast(by.children[0]) if by.kind == "UNARY_OPERATOR" and by.operator == "&" else by
+            if self.compares(by.refers):
+                text = f"({self._bare(given[0])}, {self.of.render(given[1])}, {self.of.render(given[3])})"
+                return self.of.whole(node, self.of.helper("sorted") + text)
+            return self.of.refuse(node, "what qsort compares with is not a function for elements alone")
         for k in concerned:
             if not self.target.is_pointer(given[k].shape):
                 return self.of.refuse(node, f"{node.name} is given elements as {given[k].shape.text}")
@@ -73,6 +80,35 @@ class LibraryCalls:
                 if array and node.name in SIZED and not self._fits(node, argument, inner):
                     return self.of.refuse(node, f"{node.name} may go beyond member {inner.name}")
         return None
+
+    def compares(self, function: str) -> bool:
+        """True if a function of the program only serves to compare elements for ``qsort``."""
+        uses = self.program.uses[function]
+        return function in self.program.functions and bool(uses) and all(self._sorts(use) for use in uses)
+
+    def _sorts(self, use: Syntax) -> bool:
+        """True if a function is given to a ``qsort`` of elements."""
+        call = self.program.parent(use, "UNEXPOSED_EXPR", "PAREN_EXPR", "UNARY_OPERATOR", "CSTYLE_CAST_EXPR")
+        if call is None or call.kind != "CALL_EXPR" or call.name != "qsort" or not call.foreign:
+            return False
+        given = arguments(call)
+        return use in given[3].walk() and self._is_element(given[0]) and self._one(given[2])
+
+    def compared(self, node: Syntax) -> bool:
+        """True for a parameter of a function that compares elements: it leads to one of them."""
+        node = uncast(node)
+        function = self.program.parents.get(node)
+        while function is not None and function.kind != "FUNCTION_DECL":
+            function = self.program.parents.get(function)
+        if function is None or not self.compares(function.declares):
+            return False
+        own = {parameter.declares for parameter in self.program.parameters(function.declares) or ()}
+        around = ("UNEXPOSED_EXPR", "PAREN_EXPR")
+        stays = all(
+            getattr(self.program.parent(use, *around), "kind", "") in ("CSTYLE_CAST_EXPR", "VAR_DECL")
+            for use in self.program.uses[node.refers]
+        )
+        return node.refers in own and stays
 
     def _fits(self, call: Syntax, argument: Syntax, member: Syntax) -> bool:
         return (

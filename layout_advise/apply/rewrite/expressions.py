@@ -5,7 +5,7 @@ Every node whose type concerns the record has to be of a form that is known here
 
 from __future__ import annotations
 
-from layout_advise.apply.rewrite.allocations import allocated
+from layout_advise.apply.rewrite.allocations import allocated, gives_null, is_null
 from layout_advise.apply.rewrite.calls import LibraryCalls
 from layout_advise.apply.rewrite.members import MemberAddresses
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, peeled, uncast
@@ -36,7 +36,7 @@ class SplitExpressions:
 
     def refuse(self, node: Syntax, why: str) -> list[Edit]:
         """Notes that a place cannot be rewritten."""
-        self.refusals.add(Refusal(node.file, node.line, why))
+        self.refusals.add(Refusal(node.file, node.line, why, node.start if node.in_macro else -1))
         return []
 
     def helper(self, name: str) -> str:
@@ -46,6 +46,9 @@ class SplitExpressions:
 
     def render(self, node: Syntax) -> str:
         """The new text of a node."""
+        up = self.program.parent(node, "UNEXPOSED_EXPR") if node.in_macro else None
+        if up is not None and up.in_macro:  # the text is that of the whole macro
+            self.refuse(node, "a macro builds the access")
         return applied(self.program.text(node), self.edits(node), node.start)
 
     def whole(self, node: Syntax, text: str) -> list[Edit]:
@@ -236,16 +239,19 @@ class SplitExpressions:
                 return self.refuse(node, "an array whose length is not known here")
             return self.whole(node, f"{self.helper('over')}((void *){self.render(child)}, {child.shape.count})")
         inner = uncast(child)
-        if inner.kind in ("INTEGER_LITERAL", "GNU_NULL_EXPR") and self.program.text(inner) in ("0", "NULL", "((void *)0)"):
+        if is_null(self.program, inner):
             up = self.program.parents.get(node)
             initial = up is not None and up.kind == "VAR_DECL"
             return self.whole(node, "{0}" if initial else f"({self.target.ref}){{0}}")
+        if inner.kind == "CALL_EXPR" and not inner.foreign and gives_null(self.program, inner.refers):
+            return self.whole(node, f"({self.render(inner)}, ({self.target.ref}){{0}})")
         if inner.kind == "CALL_EXPR" and inner.name == "realloc" and inner.foreign:
             return self.calls.resized(node, inner)
-        count = allocated(self.program, self.target, child, self.render)
+        count = "1" if self.calls.compared(child) else allocated(self.program, self.target, child, self.render)
         if count is None:
             return self.refuse(node, f"{child.shape.text} becomes {node.shape.text}, of how many elements is not known")
-        return self.whole(node, f"{self.helper('over')}({self.render(child)}, (size_t)({count}))")
+        bytes_at = f"(void *){self.render(child)}" if "const" in child.shape.text else self.render(child)
+        return self.whole(node, f"{self.helper('over')}({bytes_at}, (size_t)({count}))")
 
     def _call_expr(self, node: Syntax) -> list[Edit] | None:
         return self.calls.edits(node)

@@ -133,7 +133,7 @@ class _Reader:
             if cursor.kind.name not in ("MACRO_INSTANTIATION", "MACRO_DEFINITION", "INCLUSION_DIRECTIVE")
         )
         texts = {file: file.read_bytes().decode("latin-1") for file in {node.file for node in declarations}}
-        return TranslationUnit(self.path, declarations, texts)
+        return TranslationUnit(self.path, declarations, texts, self.expansions)
 
     def _is_foreign(self, cursor: Any) -> bool:
         if cursor.location.file is None:  # the compiler's own

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from layout_advise.apply.rewrite.syntax import Syntax, TranslationUnit
 
 @dataclass(frozen=True, slots=True, order=True)
 class Refusal:
-    """A place that cannot be rewritten safely, and why."""
+    """A place that cannot be rewritten safely, and why. ``macro_at``: an offset in a use of a macro, without which it could
+    be."""
 
     file: Path
     line: int
     why: str
+    macro_at: int = -1
 
 
 class SourceProgram:
@@ -28,6 +31,7 @@ class SourceProgram:
         self.parents: dict[Syntax, Syntax] = {}
         self.uses: defaultdict[str, list[Syntax]] = defaultdict(list)
         self.functions: dict[str, Syntax] = {}
+        self.declared: defaultdict[str, list[Syntax]] = defaultdict(list)
         for unit in units:
             self.texts.update(unit.texts)
             for top in unit.declarations:
@@ -38,6 +42,8 @@ class SourceProgram:
             self.uses[node.refers].append(node)
         if node.declares and node.defines and node.kind in ("FUNCTION_DECL", "CXX_METHOD"):
             self.functions[node.declares] = node
+        if node.declares and node.kind in ("FUNCTION_DECL", "VAR_DECL", "STRUCT_DECL", "CLASS_DECL"):
+            self.declared[node.declares].append(node)
         for child in node.children:
             self.parents[child] = node
             self._index(child)
@@ -58,10 +64,32 @@ class SourceProgram:
             up = self.parents.get(up)
         return up
 
+    def disagreeing(self, usr: str, name: str) -> Iterator[Refusal]:
+        """Declarations that do not say of the record (of this USR and name) what another unit says: it is defined anew, or
+        what hands it on is declared with other types."""
+        places = {(node.file, node.start): node for node in self.declared[usr] if node.defines}
+        for node in list(places.values())[1:]:
+            yield Refusal(node.file, node.line, f"another definition of {name}")
+        mentions = re.compile(rf"\b{re.escape(name)}\b")
+        for nodes in self.declared.values():
+            if len(nodes) < 2 or not any(mentions.search(node.shape.text) for node in nodes):
+                continue
+            kinds = {_plain_type(node.shape.text): node for node in reversed(nodes)}
+            results = {kind.partition("(")[0] for kind in kinds}
+            without = {kind for kind in kinds if kind.endswith("()")}
+            if len(results) > 1 or len(kinds.keys() - without) > 1:
+                for node in list(kinds.values())[1:]:
+                    yield Refusal(node.file, node.line, f"{node.name} is declared with other types in another file")
+
     def parameters(self, function: str) -> tuple[Syntax, ...] | None:
         """The parameters of a function that is defined in the program; None where it is not."""
         node = self.functions.get(function)
         return None if node is None else tuple(child for child in node.children if child.kind == "PARM_DECL")
+
+
+def _plain_type(text: str) -> str:
+    """A type's text without qualifiers and the lengths of arrays, in which declarations of one thing may differ."""
+    return re.sub(r"\b(const|volatile|restrict|__restrict)\b|\[\d*\]|\s", "", text)
 
 
 def peeled(node: Syntax) -> Syntax:

@@ -32,7 +32,7 @@ def body_edit(program: SourceProgram, target: Target, record: Syntax, inner: lis
     first = min(node.start for node in nodes.values())
     for name, node in nodes.items():
         if node.in_macro:
-            return Refusal(node.file, node.line, f"a macro declares member {name}")
+            return Refusal(node.file, node.line, f"a macro declares member {name}", node.start)
         found = _declaration(text, node, inner)
         if found is None:
             return Refusal(node.file, node.line, f"the declaration of member {name} is not of a known form")
@@ -109,7 +109,7 @@ def initialiser_edits(program: SourceProgram, target: Target, node: Syntax) -> l
     for field, child in zip(target.fields, node.children, strict=False):
         aggregate = field.shape.form in ("array", "record")
         if child.in_macro and program.text(child) not in ("NULL",):
-            return Refusal(child.file, child.line, "a macro is in an initialiser")
+            return Refusal(child.file, child.line, "a macro is in an initialiser", child.start)
         if aggregate and child.kind not in ("INIT_LIST_EXPR", "STRING_LITERAL") and child.shape != field.shape:
             return Refusal(node.file, node.line, "an initialiser without inner brackets")
         edits.append(Edit(child.start, child.start, f".{field.name} = "))

@@ -13,16 +13,18 @@ from layout_advise.apply.rewrite.expressions import SplitExpressions
 from layout_advise.apply.rewrite.order import OrderedExpressions
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram
 from layout_advise.apply.rewrite.record import put_in_order
-from layout_advise.apply.rewrite.syntax import Edit, Syntax, TranslationUnit, applied
+from layout_advise.apply.rewrite.syntax import Edit, MacroUse, Syntax, TranslationUnit, applied
 from layout_advise.apply.rewrite.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """New texts by file, only of files that change; or ``refusals``, and then nothing changes."""
+    """New texts by file, only of files that change; or ``refusals``, and then nothing changes. ``macros``: files and offsets
+    of uses of macros, if these are all that stands in the way."""
 
     texts: dict[Path, str]
     refusals: tuple[Refusal, ...]
+    macros: tuple[MacroUse, ...] = ()
 
 
 def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *, guard: bool = False) -> Rewritten:
@@ -30,10 +32,11 @@ def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *,
     program = SourceProgram(units)
     by_types = target.splits and program.in_cxx
     edits, refusals = (edited if by_types else _edited_c)(program, record, target, guard)
-    if not refusals:
-        refusals |= _overlaps(program, edits)
+    refusals |= set(program.disagreeing(record.declares, target.name))
+    refusals |= set() if refusals else _overlaps(program, edits)
     if refusals:
-        return Rewritten({}, tuple(sorted(refusals)))
+        places = {(refusal.file, refusal.line, refusal.why): refusal for refusal in refusals}
+        return Rewritten({}, tuple(sorted(places.values())), _macros(program, refusals))
     texts = {path: applied(program.texts[path], sorted(found)) for path, found in edits.items() if found}
     return Rewritten({path: text for path, text in texts.items() if text != program.texts[path]}, ())
 
@@ -55,6 +58,22 @@ def _edited_c(
     return edits, refusals
 
 
+def _macros(program: SourceProgram, refusals: set[Refusal]) -> tuple[MacroUse, ...]:
+    """The outermost uses of macros that the refusals are about; none if one of them has another cause."""
+    found = set()
+    for refusal in refusals:
+        around = [
+            MacroUse(file, start, end)
+            for unit in program.units
+            for (file, start), end in unit.expansions.items()
+            if file == refusal.file and start <= refusal.macro_at < end
+        ]
+        if not around:
+            return ()
+        found.add(min(around, key=lambda use: (use.start, -use.end)))
+    return tuple(sorted(found))
+
+
 def _overlaps(program: SourceProgram, edits: dict[Path, set[Edit]]) -> set[Refusal]:
     """Places for which two units, or two uses of a macro's argument, want different texts."""
     found = set()
@@ -63,7 +82,7 @@ def _overlaps(program: SourceProgram, edits: dict[Path, set[Edit]]) -> set[Refus
         for one, other in pairwise(ordered):
             if other.start < one.end:
                 line = program.texts[path].count("\n", 0, other.start) + 1
-                found.add(Refusal(path, line, "two uses of this text need different changes"))
+                found.add(Refusal(path, line, "two uses of this text need different changes", other.start))
     return found
 
 

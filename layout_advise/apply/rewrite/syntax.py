@@ -62,6 +62,17 @@ class TranslationUnit:
     path: Path
     declarations: tuple[Syntax, ...]
     texts: dict[Path, str] = field(repr=False)
+    expansions: dict[tuple[Path, int], int] = field(default_factory=dict, repr=False)
+    """Where uses of macros begin, and end."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MacroUse:
+    """A use of a macro in a file, with its arguments."""
+
+    file: Path
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True, order=True)

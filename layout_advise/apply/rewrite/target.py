@@ -30,13 +30,15 @@ class RecordField:
 @dataclass(frozen=True, slots=True)
 class FieldGroup:
     """Fields that stay side by side in one record. ``at`` is where it begins in the re-ordered declaration, ``size``
-    its bytes."""
+    its bytes. ``block``: of so many elements each field is an array, one behind the other, and the blocks follow each
+    other; of the last block as many as it has; 0: records."""
 
     fields: tuple[RecordField, ...]
     at: int
     size: int
     align: int
     offsets: tuple[int, ...]
+    block: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,12 @@ class Target:
     @property
     def splits(self) -> bool:
         """True if the parts of an element are apart, so that an address is a base and an index."""
-        return len(self.groups) > 1
+        return len(self.groups) > 1 or self.blocked
+
+    @property
+    def blocked(self) -> bool:
+        """True if there are blocks, so that the parts of neighbours are not always neighbours."""
+        return any(group.block for group in self.groups)
 
     @property
     def reorders(self) -> bool:
@@ -131,6 +138,8 @@ def fields_of(record: Syntax, splits: bool = False) -> tuple[RecordField, ...]:
     cannot be moved by itself."""
     cannot, where = f"cannot rewrite {record.shape.text}", f"{record.file}:{record.line}"
     fields: list[RecordField] = []
+    if "(unnamed" in record.shape.text or "(anonymous" in record.shape.text:
+        raise SourceError("cannot rewrite a record without a name", where, "give it one")
     for node in record.children:
         if node.kind == "UNION_DECL" or (node.kind == "FIELD_DECL" and (node.bits or not node.name)):
             raise SourceError(cannot, f"{where}: it has bit fields or a union")
@@ -159,10 +168,12 @@ def _holds(shape: CType, usr: str) -> bool:
     )
 
 
-def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str) -> Target:
-    """The new layout of a record: ``groups`` of field names; fields in none come together as the last. ``taken`` is all text
-    whose words new names must not repeat. Raises SourceError where a group names what is not there."""
-    fields = fields_of(record, len(groups) > 1 or len({name for group in groups for name in group}) < len(fields_of(record)))
+def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str, blocks: Sequence[int] = ()) -> Target:
+    """The new layout of a record: ``groups`` of field names, each in ``blocks`` of so many elements (0 or nothing: in none);
+    fields in no group come together as the last. ``taken`` is all text whose words new names must not repeat. Raises
+    SourceError where a group names what is not there."""
+    whole = len({name for group in groups for name in group}) == len(fields_of(record))
+    fields = fields_of(record, len(groups) > 1 or not whole or any(blocks))
     known = {field.name: field for field in fields}
     unknown = sorted({name for group in groups for name in group} - known.keys())
     if unknown:
@@ -176,25 +187,35 @@ def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str) -> Targe
         rf"\b{re.escape(prefix)}_(ref|{'|'.join(known)}|over|plus|load|store|ptr|refs|places|array|vector)\b", taken
     ):
         prefix += "_"
-    return Target(record.declares, own, record.shape.text, record.shape.size, fields, _placed(fields, parts), prefix)
+    return Target(
+        record.declares,
+        own,
+        record.shape.text,
+        record.shape.size,
+        fields,
+        _placed(fields, parts, [*blocks, *[0] * len(parts)][: len(parts)]),
+        prefix,
+    )
 
 
-def _placed(fields: Sequence[RecordField], parts: Sequence[Sequence[RecordField]]) -> tuple[FieldGroup, ...]:
+def _placed(
+    fields: Sequence[RecordField], parts: Sequence[Sequence[RecordField]], blocks: Sequence[int]
+) -> tuple[FieldGroup, ...]:
     """Where the groups lie: an array for each field needs no other order; else those with the greatest alignment come
     first."""
     if all(len(part) == 1 for part in parts) and len(parts) == len(fields):
         return tuple(FieldGroup((field,), field.offset, field.size, field.align, (0,)) for field in fields)
     groups: list[FieldGroup] = []
     at = 0
-    order = parts if len(parts) == 1 else sorted(parts, key=lambda part: -max(field.align for field in part))
-    for part in order:
+    as_given = len(parts) == 1 and not any(blocks)
+    for part, block in sorted(zip(parts, blocks, strict=True), key=lambda one: -max(field.align for field in one[0])):
         align = max(field.align for field in part)
         offsets, end = [], 0
-        for field in part if len(parts) == 1 else sorted(part, key=lambda field: fields.index(field)):
+        inner = part if as_given else sorted(part, key=fields.index)
+        for field in inner:
             offsets.append(_up(end, field.align))
             end = offsets[-1] + field.size
         at = _up(at, align)
-        inner = part if len(parts) == 1 else sorted(part, key=lambda field: fields.index(field))
-        groups.append(FieldGroup(tuple(inner), at, _up(end, align), align, tuple(offsets)))
+        groups.append(FieldGroup(tuple(inner), at, _up(end, align), align, tuple(offsets), block if len(part) > 1 else 0))
         at += groups[-1].size
     return tuple(groups)

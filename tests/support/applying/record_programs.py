@@ -23,10 +23,11 @@ ALLOCATIONS = (
 
 @dataclass(frozen=True)
 class RecordProgram:
-    """Source, and a partition of the record's members."""
+    """Source, and a partition of the record's members, some of it in blocks of so many elements."""
 
     text: str
     groups: tuple[tuple[str, ...], ...]
+    blocks: tuple[int, ...]
 
 
 @st.composite
@@ -39,11 +40,11 @@ def programs(draw: DrawFn) -> RecordProgram:
     scalars = [_scalar(name, kind) for name, kind in kinds.items()]
     steps = [_step(draw, scalars) for _ in range(draw(st.integers(1, 8)))]
     order = draw(st.permutations(names))
-    cuts = sorted(draw(st.sets(st.integers(1, len(names) - 1))))
+    cuts = sorted(draw(st.sets(st.integers(1, len(names) - 1), max_size=3)))
     groups = tuple(tuple(order[a:b]) for a, b in zip((0, *cuts), (*cuts, len(names)), strict=True))
-    return RecordProgram(
-        _source(fields, scalars, steps, draw(st.integers(1, 17)), draw(st.sampled_from(ALLOCATIONS))), groups
-    )
+    blocks = tuple(draw(st.sampled_from((0, 0, 2, 3, 4, 8))) for _ in groups)
+    text = _source(fields, scalars, steps, draw(st.integers(1, 17)), draw(st.sampled_from(ALLOCATIONS)))
+    return RecordProgram(text, groups, blocks)
 
 
 def _scalar(name: str, kind: str) -> str:
@@ -70,6 +71,7 @@ def _step(draw: DrawFn, scalars: list[str]) -> str:
         f"        if (!q)\n            q = &p[{m} % n];\n        *q = t;\n    }}",
         f"{{\n        struct item *q = found(p, n, {k});\n        if (q != NULL && q >= p)\n            q++->{one} = {m};\n"
         "        printf(\"%ld\\n\", q ? (long)(q - p) : -1L);\n    }",
+        f"PUT(&p[{k} % n], {m});\n    if (IS({m}))\n        PUT(p, {k});",
         f"{{\n        struct item *all[2] = {{p, p + n - 1}}, **at = all;\n        (*at)->{one} = {k};\n"
         f"        at[1]->{two} = {m};\n    }}",
     ]  # fmt: skip
@@ -82,7 +84,7 @@ def _source(fields: str, scalars: list[str], steps: list[str], count: int, alloc
         f"        for (long k = 0; k < 15; k++)\n            sum = sum * 3.0 + (double)p[i].{name};" for name in scalars
     )
     body = "\n    ".join(steps)
-    release = "" if "table" in allocation else "    free(p);\n"
+    release = "" if "table" in allocation else "    free(p);\n" if count % 2 else "    p = gone(p);\n    return p != NULL;\n"
     return f"""#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,11 +98,20 @@ struct pair {{
 struct item {{
 {fields}}};
 
+#define PUT(at, by) ((at)->{last} = (by))
+#define IS(by) (p && p[(by) % n].{first} > (by))
+
 static struct item table[{count}];
 
 static void *grown(size_t bytes)
 {{
     return malloc(bytes);
+}}
+
+static void *gone(void *memory)
+{{
+    free(memory);
+    return NULL;
 }}
 
 static void touch(struct item *q, long n, int by)
@@ -123,7 +134,7 @@ int main(void)
     const long k = 1;
     {allocation}
     {body}
-    (void)k, (void)table, (void)grown, (void)touch, (void)found;
+    (void)k, (void)table, (void)grown, (void)gone, (void)touch, (void)found;
     for (long i = 0; i < n; i++) {{
         double sum = 0.0;
 {show}

@@ -6,9 +6,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from layout_advise.apply.rewrite.parse import parse
+from layout_advise.apply import macros
 from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
+from layout_advise.apply.rewrite.syntax import TranslationUnit
 from layout_advise.apply.rewrite.target import definition, fields_of, target
+from layout_advise.apply.sources import SourceFile
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O1")
 SANITIZED = (*WARNINGS, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -19,24 +21,42 @@ Groups = Sequence[Sequence[str]]
 
 
 def rewritten(
-    files: dict[str, str], record: str, groups: Groups | None, folder: Path, *, guard: bool = False, standard: str = ""
+    files: dict[str, str],
+    record: str,
+    groups: Groups | None,
+    folder: Path,
+    *,
+    guard: bool = False,
+    standard: str = "",
+    blocks: Sequence[int] = (),
 ) -> Rewritten:
     """Writes ``files`` to ``folder`` and rewrites all of its ``.c`` or ``.cpp`` files; ``groups`` None: an array for
-    each member."""
+    each member; ``blocks``: the elements in a block of each group."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text)
     standard = standard or "-std=c11" if any(name.endswith(".c") for name in files) else standard or "-std=c++11"
-    units = [parse(folder / name, (standard,), folder) for name in files if name.endswith((".c", ".cpp"))]
-    found = definition(units, record)
-    parts = groups if groups is not None else [[field.name] for field in fields_of(found)]
-    layout = target(found, parts, "\n".join(files.values()))
-    return rewrite(units, found, layout, guard=guard)
+
+    def make(units: Sequence[TranslationUnit]) -> Rewritten:
+        found = definition(units, record)
+        parts = groups if groups is not None else [[field.name] for field in fields_of(found)]
+        return rewrite(units, found, target(found, parts, "\n".join(files.values()), blocks), guard=guard)
+
+    sources = [SourceFile(folder / name, (standard,), folder) for name in files if name.endswith((".c", ".cpp"))]
+    return macros.rewritten(sources, folder, make)
 
 
-def changed(files: dict[str, str], record: str, groups: Groups | None, folder: Path, *, guard: bool = False) -> Path:
+def changed(
+    files: dict[str, str],
+    record: str,
+    groups: Groups | None,
+    folder: Path,
+    *,
+    guard: bool = False,
+    blocks: Sequence[int] = (),
+) -> Path:
     """The folder ``new`` in ``folder`` with the rewritten files, nothing of which may be refused."""
-    done = rewritten(files, record, groups, folder / "old", guard=guard)
+    done = rewritten(files, record, groups, folder / "old", guard=guard, blocks=blocks)
     assert not done.refusals, done.refusals
     (folder / "new").mkdir()
     for name, text in files.items():

@@ -37,6 +37,7 @@ def elements(target: Target, used: Set[str], methods: Sequence[str], guard: bool
             name=target.name,
             fields=[_field(group, k) for group in target.groups for k in range(len(group.fields))],
             groups=target.groups,
+            blocked=target.blocked,
             methods=methods,
             arrays="array" in used,
             vector="vector" in used,
@@ -52,7 +53,14 @@ def _field(group: FieldGroup, k: int) -> dict[str, object]:
         f"static_cast<char *>(__builtin_assume_aligned(base + {group.at} * count, {group.align}))" if group.at else "base"
     )
     array = field.shape.form == "array"
-    return {"name": field.name, "where": where, "step": group.size, "inner": group.offsets[k], "array": array}
+    if group.block:
+        begin = f"{group.at} * count + at / {group.block} * {group.block} * {group.size}"
+        begin += f" + in_block_(count, at, {group.block}) * {group.offsets[k]}"
+        where = f"static_cast<char *>(__builtin_assume_aligned(base + {begin}, {field.align}))"
+        step = f"at % {group.block} * {field.size}"
+    else:
+        step = f"at * {group.size}" + (f" + {group.offsets[k]}" if group.offsets[k] else "")
+    return {"name": field.name, "place": f"{where} + {step}", "array": array}
 
 
 def _asserts(target: Target) -> list[str]:

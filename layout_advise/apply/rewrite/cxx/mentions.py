@@ -12,6 +12,8 @@ BEFORE = re.compile(r"(?P<const>\bconst\s+)?(?:\b(?:struct|class)\s+)?(?P<scope>
 AFTER = re.compile(r"(?P<const>\s*\bconst\b)?\s*(?P<mark>\*|&&|&)(?:\s*\b__restrict(?:__)?\b)?[ \t]*")
 VECTOR = re.compile(r"(?P<std>\bstd\s*::\s*)?\bvector\s*<\s*$")
 IN_TEMPLATE = re.compile(r"(?<!static_cast)(?<!const_cast)\s*<\s*$")
+LATER = re.compile(r",\s*(?P<star>\*)[\s*]*$")
+"""A declarator of a pointer behind another one."""
 AUTO = re.compile(
     r"(?P<head>(?:(?:static|constexpr|thread_local)\s+)*)(?P<const>const\s+)?auto(?P<late>\s+const)?\s*"
     r"(?P<mark>\*|&&|&)?\s*"
@@ -61,8 +63,12 @@ def _marked(
     text = program.texts[node.file]
     if after["mark"] == "&&":
         return Refusal(node.file, node.line, f"an rvalue reference to {target.spelling}")
+    later: list[Edit] = []
     if holder is not None and holder.name_at > node.end and "," in _outside(text[node.end : holder.name_at]):
-        return Refusal(node.file, holder.line, f"{holder.name} is declared together with others")
+        own = LATER.search(text, node.end, holder.name_at)
+        if own is None or after["mark"] != "*":
+            return Refusal(node.file, holder.line, f"{holder.name} is declared together with others")
+        later = [Edit(own.start("star"), own.start("star") + 1, "")]
     if after["mark"] == "&" and constant and holder is not None and holder.kind == "VAR_DECL":
         bound = is_lvalue(program, holder.children[-1])
         if bound is None:
@@ -71,7 +77,7 @@ def _marked(
             return []
     kind = {"*": "ptr", "&": "ref"}[after["mark"]]
     blank = "" if text[after.end() : after.end() + 1] in "*&),>{;" else " "
-    return [Edit(start, after.end(), f"{scope}{target.prefix}_{'c' if constant else ''}{kind}{blank}")]
+    return [Edit(start, after.end(), f"{scope}{target.prefix}_{'c' if constant else ''}{kind}{blank}"), *later]
 
 
 def _array(

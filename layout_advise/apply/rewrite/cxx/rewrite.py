@@ -45,12 +45,24 @@ def _surround(
     top = OPENING.match(text)
     top_at = top.end() if top is not None else 0
     found.add(Edit(top_at, top_at, includes(proxies.used)))
-    found.add(Edit(before, before, pointers(target, "class" if record.kind == "CLASS_DECL" else "struct")))
-    found.add(Edit(end, end, "\n" + elements(target, proxies.used, methods, guard).rstrip("\n")))
+    made = pointers(target, "class" if record.kind == "CLASS_DECL" else "struct")
+    behind = elements(target, proxies.used, methods, guard).rstrip("\n")
+    if _in_c(program, record):  # no templates there
+        made, behind = (f'extern "C++" {{\n{part}\n}}\n' for part in (made, behind))
+    found.add(Edit(before, before, made))
+    found.add(Edit(end, end, "\n" + behind))
     if any(node.kind == "CXX_ACCESS_SPEC_DECL" for node in record.children) or record.kind == "CLASS_DECL":
         brace = text.index("{", record.start) + 1
         friend = f"\n    template <bool constant> friend struct {target.prefix}_refs;"
         found.add(Edit(brace, brace, friend))
+
+
+def _in_c(program: SourceProgram, record: Syntax) -> bool:
+    """True in ``extern "C"``."""
+    around = program.parents.get(record)
+    while around is not None and around.kind != "LINKAGE_SPEC":
+        around = program.parents.get(around)
+    return around is not None
 
 
 def _is_static(program: SourceProgram, node: Syntax) -> bool:

@@ -59,7 +59,7 @@ class ProxyEdits:
                 continue
             if self._inside(node):
                 if node.kind == "TYPE_REF" and getattr(self.program.parents.get(node), "kind", "") == "FIELD_DECL":
-                    found += self._taken(mention_edit(self.program, self.target, node, self.used), node)
+                    found += self._type_ref(node)
                 continue
             found += self._of(node)
         return _outermost(found)
@@ -77,7 +77,7 @@ class ProxyEdits:
         return node.file == self.record.file and self.record.start <= node.start and node.end <= self.record.end
 
     def _refuse(self, node: Syntax, why: str) -> list[Edit]:
-        self.refusals.add(Refusal(node.file, node.line, why))
+        self.refusals.add(Refusal(node.file, node.line, why, node.start if node.in_macro else -1))
         return []
 
     def _named(self, node: Syntax, what: str) -> str:
@@ -210,7 +210,9 @@ class ProxyEdits:
         to, of = target.is_pointer(node.shape), target.is_pointer(peeled(child).shape)
         if not to and not of:
             return []
-        if not to or of or node.in_macro:
+        if to and not of and node.in_macro:
+            return self._refuse(node, "a macro builds the access")
+        if not to or of:
             return (
                 []
                 if to and node.kind != "CXX_CONST_CAST_EXPR"

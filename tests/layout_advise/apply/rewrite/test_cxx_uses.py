@@ -128,6 +128,12 @@ def test_all_known_uses(groups: Groups | None, tmp_path: Path) -> None:
     assert "static double energy(const sim::Particle_vector &ps)" in text
 
 
+@pytest.mark.parametrize("blocks", [(4,), (0, 3)])
+def test_all_known_uses_in_blocks(blocks: tuple[int, ...], tmp_path: Path) -> None:
+    new = changed({"p.cpp": PROGRAM}, "Particle", [["x", "y"], ["vx", "m", "c"]], tmp_path, guard=True, blocks=blocks)
+    assert output(new) == output(tmp_path / "old")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", LAYOUTS)
 @pytest.mark.parametrize("standard", ["-std=c++11", "-std=c++17", "-std=c++20"])
@@ -137,6 +143,42 @@ def test_by_standard_compiler_and_sanitizer(groups: Groups | None, standard: str
     sanitized = [CXX_SANITIZED] if compiler == "gcc" else []  # clang's runtime is a package of its own
     for flags in (CXX_WARNINGS, *sanitized):
         assert output(new, (*flags, standard), compiler) == output(tmp_path / "old", (*flags, standard), compiler)
+
+
+def test_a_record_in_a_block_of_c_and_memory_by_a_macro(tmp_path: Path) -> None:
+    """As in headers for both languages: templates have C++ linkage, and the macro is expanded."""
+    files = {
+        "item.h": '#ifdef __cplusplus\nextern "C" {\n#endif\n'
+        "struct other { int k; };\n"
+        "struct item { double x; int n; struct other **others; };\n"
+        "double sum(const struct item *p, int n);\n#ifdef __cplusplus\n}\n#endif\n",
+        "p.cpp": """#include "item.h"
+#include <cstdio>
+#include <cstdlib>
+#define Malloc(type,n) (type *)malloc((n)*sizeof(type))
+double sum(const item *p, int n)
+{
+    double all = 0;
+    for (int i = 0; i < n; i++)
+        all += p[i].x * p[i].n;
+    return all;
+}
+int main()
+{
+    item *p = Malloc(item,5), *q = p, **r = &q;
+    for (int i = 0; i < 5; i++) {
+        p[i].x = i * 0.5;
+        p[i].n = i;
+        p[i].others = (other **)malloc(sizeof(other *));
+        free(p[i].others);
+    }
+    std::printf("%g\\n", sum(*r, 5));
+    free(p);
+}
+""",
+    }
+    new = changed(files, "item", None, tmp_path)
+    assert output(new) == output(tmp_path / "old") == "15\n"
 
 
 HEAD = """extern "C" {
@@ -176,7 +218,7 @@ inline P made() { return P(); }
         ("std::vector<P> v(3); std::for_each(v.begin(), v.end(), [](auto p) { p.x = 1; }); return 0;",
          "of a lambda is auto"),
         ("P &&p = made(); return p.x > 0;", "an rvalue reference to P"),
-        ("P *p = static_cast<P *>(std::malloc(100)), *q = p; return q->x > 0;", "is declared together with others"),
+        ("P *p = static_cast<P *>(std::malloc(100)), q = *p; return q.x > 0;", "q is declared together with others"),
         ("P table[2] = {P(), P()}; return table[1].x > 0;", "is an array of a form that is not known"),
         ("std::vector<P> v(3); v.insert(v.end(), 2, P()); v.get_allocator(); return 0;", "get_allocator is given elements"),
     ],
