@@ -14,6 +14,8 @@ from layout_advise.rundir import scratch_parent
 from layout_advise.tracer.process.disk_space import KEEP_FREE, RECORD_BYTES, RECORDS_ROOM, require
 from layout_advise.tracer.program.binary import ElfBinary
 
+FIRST = {"libasan": "AddressSanitizer", "libhwasan": "HWAddressSanitizer", "liblsan": "LeakSanitizer"}
+"""What ends a program into which another library was loaded before it, by the name of its own library."""
 RUN_ROOM = 16 << 20
 """Bytes that a run directory needs without its trace: reports, mock-ups and their logs."""
 
@@ -30,7 +32,12 @@ def check_command(command: Sequence[str], cwd: Path | None = None, *, static: bo
         raise UsageError("no program given", "the command is empty", "layout-advise trace -- ./app its arguments")
     if cwd is not None and not cwd.is_dir():
         raise UsageError(f"cannot run in {cwd}", "it is no directory", "give an existing one")
-    return ElfBinary.open(find_program(command[0], cwd), static=static)
+    binary = ElfBinary.open(find_program(command[0], cwd), static=static)
+    first = next((FIRST[stem] for name in binary.libraries if (stem := name.partition(".")[0]) in FIRST), None)
+    if first is not None:
+        why = f"it is built with {first}, whose library must be loaded before all others, and its times are those of the checks"
+        raise BinaryError(f"cannot analyse {binary.path}", why, "build it without -fsanitize")
+    return binary
 
 
 def find_program(name: str, cwd: Path | None = None) -> Path:
