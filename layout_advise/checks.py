@@ -35,7 +35,7 @@ def check_command(command: Sequence[str], cwd: Path | None = None, *, static: bo
     binary = ElfBinary.open(find_program(command[0], cwd), static=static)
     first = next((FIRST[stem] for name in binary.libraries if (stem := name.partition(".")[0]) in FIRST), None)
     if first is not None:
-        why = f"it is built with {first}, whose library must be loaded before all others, and its times are those of the checks"
+        why = f"it is built with {first}, whose library must be loaded first, and its times are those of the checks"
         raise BinaryError(f"cannot analyse {binary.path}", why, "build it without -fsanitize")
     return binary
 
