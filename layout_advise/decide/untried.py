@@ -6,11 +6,12 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
+from layout_advise import machine
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import undecided
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.derive import plain_reason
-from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.layoutalgebra.explore.families import HALF
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.observe.observe import Observation, density
@@ -79,11 +80,19 @@ def doubt_sparse(verdict: Verdict, seen: Observation, tried: Collection[Candidat
     """Tells of elements that an index picks out: storing these together is tried only where they are one of each few
     neighbours, and it can be the best layout."""
     chosen = {r.structure.id for c in tried for r in c.relayouts if r.chosen is not None}
-    rare = [d.structure for d in seen.derived if density(seen, d) <= HALF]
+    rare = [d.structure for d in seen.derived if density(seen, d) <= HALF and matters(seen, d.structure)]
     sparse = [structure.name for structure in rare if structure.id not in chosen]
     if verdict.action != "keep" or not sparse:
         return verdict
     return _beside(verdict, f"storing the elements of {', '.join(sparse)} that the index picks out together.")
+
+
+def matters(seen: Observation, structure: Structure) -> bool:
+    """Tells whether another layout of a structure could gain anything to speak of: it gets more than a hundredth of the
+    accesses, and no first cache holds all of it."""
+    parts = accesses_of(seen)
+    share = parts[structure.id] / max(sum(parts.values()), 1)
+    return share > DECIDE.told_accesses and structure.bytes > machine.caches().get((1, "Data"), 0)
 
 
 def doubt_unknown(verdict: Verdict, seen: Observation) -> Verdict:

@@ -13,6 +13,7 @@ from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, Point
+from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, Others
 from layout_advise.reports.model.hotspot import Verdict
@@ -115,6 +116,22 @@ def test_a_structure_to_which_rules_may_apply_is_named_where_they_gave_nothing()
     keep = Verdict("keep", None, None, "no-rule-applies", "Keep it: no layout rule applies.")
     text = with_untried(keep, seen, ()).text
     assert "`a0` (67% of the accesses): the rules gave no other layout of it; `a1` (33%" in text
+
+
+@pytest.mark.parametrize(
+    ("accesses", "first_cache", "matters"), [((1000, 100), 512, True), ((1000, 100), 800, False), ((9, 1000), 512, False)]
+)
+def test_picked_elements_are_no_reason_where_a_first_cache_holds_all_or_few_accesses_go_there(
+    accesses: tuple[int, int], first_cache: int, matters: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("layout_advise.machine.caches", lambda: {(1, "Data"): first_cache, (2, "Unified"): 1 << 20})
+    seen = observed(accesses, None)
+    picked = replace(seen.derived[0], term=parse("A_100"))
+    seen = replace(seen, derived=(picked, seen.derived[1]), indexed=frozenset({"s0"}), used_part={"s0": 0.1})
+    keep = Verdict("keep", None, None, "no-rule-applies", "Keep it: no layout rule applies.")
+    told = with_untried(keep, seen, ())
+    assert told.reason == ("not-all-tried" if matters else "no-rule-applies")
+    assert ("storing the elements of a0 that the index picks out" in told.text) == matters
 
 
 def test_nothing_is_timed_where_it_could_tell_nothing() -> None:
