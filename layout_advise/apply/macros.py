@@ -28,7 +28,7 @@ Make = Callable[[Sequence[TranslationUnit]], Rewritten]
 def rewritten(
     sources: Sequence[SourceFile], root: Path, make: Make, parsed: Sequence[TranslationUnit] | None = None
 ) -> Rewritten:
-    """What ``make`` makes of the sources; where only uses of macros stand in its way, of the sources with these expanded.
+    """The outcome of ``make`` on the sources; where only uses of macros stand in its way, with these expanded.
     Files below ``root`` are changed meanwhile, and are then again as they were. ``parsed``: the units, if they are known."""
     units = list(parsed) if parsed is not None else [parse(one.path, one.flags, one.folder) for one in sources]
     before: dict[Path, bytes] = {}
@@ -94,12 +94,12 @@ def _expansions(
 
 
 def _edit(text: str, use: MacroUse, expanded: str) -> Edit:
-    """What comes in the place of a use; lines keep their numbers."""
+    """The text in the place of a use; lines keep their numbers."""
     return Edit(use.start, use.end, expanded + "\n" * text.count("\n", use.start, use.end))
 
 
 def _preprocessed(one: SourceFile) -> str:
-    """What the compiler's preprocessor makes of a unit; nothing where there is none."""
+    """A unit as the preprocessor of the project's compiler hands it on; empty where there is none."""
     compiler = shutil.which(one.compiler) or shutil.which("cc")
     if compiler is None:
         return ""
