@@ -15,7 +15,7 @@ lint: setup ## style and types
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	MYPYPATH=benchmarks:benchmarks/field .venv/bin/mypy benchmarks/*.py
+	MYPYPATH=benchmarks:benchmarks/field:benchmarks/campaigns .venv/bin/mypy benchmarks/*.py
 	MYPYPATH=benchmarks/campaigns .venv/bin/mypy benchmarks/campaigns/*.py
 	MYPYPATH=benchmarks/field .venv/bin/mypy benchmarks/field/*.py
 	MYPYPATH=benchmarks/opencl .venv/bin/mypy benchmarks/opencl/*.py

@@ -20,10 +20,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from which_commit import which_commit
-
 sys.path.append(str(Path(__file__).resolve().parent / "field"))
+sys.path.append(str(Path(__file__).resolve().parent / "campaigns"))
 from applied import field
+from which_commit import which_commit
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "apply"
