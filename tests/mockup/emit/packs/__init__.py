@@ -1,1 +1,1 @@
-"""C of mock-ups: text, packs, vector statements and static arrays, compiled and run."""
+"""Operations of several lanes and comparisons of many bytes, written as vector statements."""
