@@ -95,7 +95,7 @@ def one_round(of: str) -> tuple[Counter[str], list[str]]:
         tried()
     except FAULTS as error:
         failed = last[0]
-        return kinds or Counter({names[0]: 1}), [
+        return kinds if kinds.total() else Counter({names[0]: 1}), [
             f"{error!s:.300} of {failed.groups} in blocks of {failed.blocks}:\n{failed.text}"
         ]
     return kinds, []
