@@ -253,6 +253,21 @@ def test_no_odd_number_in_a_header_is_more_than_one_line(
     assert ends == {1, -1}, "read, or refused in one line"
 
 
+@pytest.mark.parametrize("offset", [1 << 62, (1 << 64) - 1, 1 << 40])
+def test_a_segment_beyond_the_end_of_the_file_is_damage(offset: int, known: Samples, tmp_path: Path) -> None:
+    """No section says that it lies there, so that nothing but the program's code is read from it."""
+    data = bytearray(known.elf[0].data)
+    table, size, count = struct.unpack_from("<Q", data, 32)[0], 56, struct.unpack_from("<H", data, 56)[0]
+    loaded = [table + size * k for k in range(count) if struct.unpack_from("<I", data, table + size * k)[0] == 1]
+    for place in loaded:
+        struct.pack_into("<Q", data, place + 8, offset)
+    path = tmp_path / "program"
+    path.write_bytes(data)
+    path.chmod(0o755)
+    with pytest.raises(BinaryError, match="beyond the end"):
+        ElfBinary.open(path)
+
+
 def inside_the_reader(error: str) -> Callable[[], None]:
     """A function that raises as one of pyelftools' modules does on damaged input."""
     module: dict[str, Any] = {"__name__": "elftools.some.module", "struct": struct}
