@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import struct
@@ -12,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from layout_advise.apply.sources import from_compile_commands, from_debug_information
 from layout_advise.cli import main
@@ -266,6 +268,19 @@ def test_a_segment_beyond_the_end_of_the_file_is_damage(offset: int, known: Samp
     path.chmod(0o755)
     with pytest.raises(BinaryError, match="beyond the end"):
         ElfBinary.open(path)
+
+
+@pytest.mark.parametrize("size", range(13))
+def test_a_table_of_frames_that_is_cut_short(size: int, known: Samples, tmp_path: Path) -> None:
+    data = bytearray(known.elf[0].data)
+    elf = ELFFile(io.BytesIO(bytes(data)))
+    number = elf.get_section_index(".eh_frame_hdr")
+    assert number is not None
+    struct.pack_into("<Q", data, elf["e_shoff"] + 64 * number + 32, size)
+    path = tmp_path / "program"
+    path.write_bytes(data)
+    path.chmod(0o755)
+    assert "step" in [one.name for one in ElfBinary.open(path).functions]
 
 
 def inside_the_reader(error: str) -> Callable[[], None]:
