@@ -96,18 +96,28 @@ def test_candidates_whose_numbers_fit_no_layout(
     refused_in_one_line(capsys, "emit", str(run), "--as", language)
 
 
-def test_file_names_without_their_folder(known: Samples, tmp_path: Path) -> None:
-    """In DWARF 5 a table says what it holds: it may hold times where the numbers of folders were."""
-    data, count = re.subn(rb"(?<=\x02\x01\x1f)\x02(?=[\x0b\x0f])", b"\x03", known.elf[0].data)
+@pytest.mark.parametrize(
+    ("written", "instead", "name"),
+    [
+        (rb"(?<=\x02\x01\x1f)\x02(?=[\x0b\x0f])", b"\x03", "app.c"),
+        (rb"(?<=\x02\x01)\x1f(?=\x02[\x0b\x0f])", b"\x06", None),
+    ],
+    ids=["times for folders", "numbers for names"],
+)
+def test_tables_of_files_that_hold_something_else(
+    written: bytes, instead: bytes, name: str | None, known: Samples, tmp_path: Path
+) -> None:
+    """In DWARF 5 a table says what it holds, and how it is written."""
+    data, count = re.subn(written, instead, known.elf[0].data)
     assert count > 0
     path = tmp_path / "program"
     path.write_bytes(data)
     path.chmod(0o755)
     binary = ElfBinary.open(path)
-    step = next(one for one in binary.functions if one.name == "step")
-    line = binary.line(step.start)
+    line = binary.line(next(one for one in binary.functions if one.name == "step").start)
     assert line is not None
-    assert line.short() == "app.c:5"
+    assert line.line == 5
+    assert name is None or line.short() == f"{name}:5"
 
 
 @CONTENTS
