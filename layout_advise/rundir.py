@@ -19,6 +19,7 @@ from layout_advise.errors import RunDirError
 from layout_advise.tracer.offspring.processes import start_time
 from layout_advise.tracer.process.channel import is_left_behind
 from layout_advise.tracer.process.disk_space import RECORDS_ROOM, memory_folder, runs_code
+from layout_advise.tracer.snapshot.dump_folder import remove_stale_dumps
 from layout_advise.tracer.trace.set_aside import BEFORE, forget, give_back, is_whole, set_aside
 
 FORMAT = "layout-advise.run/2"
@@ -286,6 +287,7 @@ def scratch() -> Iterator[Path]:
     parent = scratch_parent()
     for place in {parent, Path("/dev/shm"), Path(tempfile.gettempdir())}:  # the killed one may have had another choice
         _sweep(place)
+        remove_stale_dumps(place)  # a run that makes no snapshot clears those of killed ones, too
     folder = Path(tempfile.mkdtemp(prefix=f"layout-advise-{os.getpid()}-{start_time(os.getpid())}-", dir=parent))
     try:
         yield folder

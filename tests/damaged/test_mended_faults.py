@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import struct
@@ -12,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from layout_advise.apply.sources import from_compile_commands, from_debug_information
 from layout_advise.cli import main
@@ -94,18 +96,28 @@ def test_candidates_whose_numbers_fit_no_layout(
     refused_in_one_line(capsys, "emit", str(run), "--as", language)
 
 
-def test_file_names_without_their_folder(known: Samples, tmp_path: Path) -> None:
-    """In DWARF 5 a table says what it holds: it may hold times where the numbers of folders were."""
-    data, count = re.subn(rb"(?<=\x02\x01\x1f)\x02(?=[\x0b\x0f])", b"\x03", known.elf[0].data)
+@pytest.mark.parametrize(
+    ("written", "instead", "name"),
+    [
+        (rb"(?<=\x02\x01\x1f)\x02(?=[\x0b\x0f])", b"\x03", "app.c"),
+        (rb"(?<=\x02\x01)\x1f(?=\x02[\x0b\x0f])", b"\x06", None),
+    ],
+    ids=["times for folders", "numbers for names"],
+)
+def test_tables_of_files_that_hold_something_else(
+    written: bytes, instead: bytes, name: str | None, known: Samples, tmp_path: Path
+) -> None:
+    """In DWARF 5 a table says what it holds, and how it is written."""
+    data, count = re.subn(written, instead, known.elf[0].data)
     assert count > 0
     path = tmp_path / "program"
     path.write_bytes(data)
     path.chmod(0o755)
     binary = ElfBinary.open(path)
-    step = next(one for one in binary.functions if one.name == "step")
-    line = binary.line(step.start)
+    line = binary.line(next(one for one in binary.functions if one.name == "step").start)
     assert line is not None
-    assert line.short() == "app.c:5"
+    assert line.line == 5
+    assert name is None or line.short() == f"{name}:5"
 
 
 @CONTENTS
@@ -251,6 +263,34 @@ def test_no_odd_number_in_a_header_is_more_than_one_line(
             except LayoutAdviseError as error:
                 ends.add(error.line().count("\n") - 1)
     assert ends == {1, -1}, "read, or refused in one line"
+
+
+@pytest.mark.parametrize("offset", [1 << 62, (1 << 64) - 1, 1 << 40])
+def test_a_segment_beyond_the_end_of_the_file_is_damage(offset: int, known: Samples, tmp_path: Path) -> None:
+    """No section says that it lies there, so that nothing but the program's code is read from it."""
+    data = bytearray(known.elf[0].data)
+    table, size, count = struct.unpack_from("<Q", data, 32)[0], 56, struct.unpack_from("<H", data, 56)[0]
+    loaded = [table + size * k for k in range(count) if struct.unpack_from("<I", data, table + size * k)[0] == 1]
+    for place in loaded:
+        struct.pack_into("<Q", data, place + 8, offset)
+    path = tmp_path / "program"
+    path.write_bytes(data)
+    path.chmod(0o755)
+    with pytest.raises(BinaryError, match="beyond the end"):
+        ElfBinary.open(path)
+
+
+@pytest.mark.parametrize("size", range(13))
+def test_a_table_of_frames_that_is_cut_short(size: int, known: Samples, tmp_path: Path) -> None:
+    data = bytearray(known.elf[0].data)
+    elf = ELFFile(io.BytesIO(bytes(data)))
+    number = elf.get_section_index(".eh_frame_hdr")
+    assert number is not None
+    struct.pack_into("<Q", data, elf["e_shoff"] + 64 * number + 32, size)
+    path = tmp_path / "program"
+    path.write_bytes(data)
+    path.chmod(0o755)
+    assert "step" in [one.name for one in ElfBinary.open(path).functions]
 
 
 def inside_the_reader(error: str) -> Callable[[], None]:

@@ -13,6 +13,7 @@ import pytest
 from layout_advise import rundir
 from layout_advise.errors import RunDirError
 from layout_advise.rundir import LOCK, MARKER, open_run, scratch, write_atomically
+from layout_advise.tracer.snapshot import dump_folder
 
 
 def test_a_complete_run_needs_force(tmp_path: Path) -> None:
@@ -97,6 +98,24 @@ def test_scratch_is_gone_and_that_of_killed_runs_is_swept(tmp_path: Path, monkey
         with scratch():  # a living run's folder stays
             assert mine.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_dumps_of_killed_runs_are_swept_without_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends before it makes a snapshot clears them, too."""
+    monkeypatch.setattr(rundir, "scratch_parent", lambda: tmp_path)
+    monkeypatch.setattr(dump_folder, "_TMPFS", tmp_path)
+    script = (
+        "import os, signal, sys; from pathlib import Path; from layout_advise.tracer.snapshot import dump_folder\n"
+        "dump_folder._TMPFS = Path(sys.argv[1]); print(dump_folder.make_dump_folder(1, Path(sys.argv[1])), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False)
+    dump, living = Path(killed.stdout.strip()), dump_folder.make_dump_folder(1, tmp_path)
+    assert killed.returncode == -9
+    assert dump.exists()
+    with scratch():
+        assert not dump.exists()
+        assert living.exists()
 
 
 def filled(path: Path) -> dict[str, bytes]:

@@ -143,6 +143,8 @@ def parse(path: Path, stream: BinaryIO) -> ELFFile:
         for section in elf.iter_sections():
             if section["sh_type"] != "SHT_NOBITS" and section["sh_offset"] + section["sh_size"] > size:
                 raise ELFError(f"section {section.name} reaches beyond the end of the file")
+        if any(s["p_type"] == "PT_LOAD" and s["p_offset"] + s["p_filesz"] > size for s in elf.iter_segments()):
+            raise ELFError("a segment reaches beyond the end of the file")
     return elf
 
 

@@ -54,9 +54,9 @@ class UnwindTable:
         if header is None or frames is None or header["sh_type"] == "SHT_NOBITS":
             return None
         data = header.data()
-        if data[:4] != _HEADER:
+        if data[:4] != _HEADER or len(data) < 12:
             return None
-        count = min(int.from_bytes(data[8:12], "little"), max(0, len(data) - 12) // 8)
+        count = min(int.from_bytes(data[8:12], "little"), (len(data) - 12) // 8)
         pairs = np.frombuffer(data, dtype="<i4", count=2 * count, offset=12).reshape(count, 2).astype(np.int64)
         address = int(frames["sh_addr"])
         if max(address, header["sh_addr"]) >= 1 << 62:
