@@ -83,18 +83,26 @@ def walked_sizes(uses: Sequence[ExactAccess]) -> tuple[int, ...]:
 def _declared_record(uses: Sequence[ExactAccess], obj: MemoryObjectShape, declared: Declared | None, grain: int) -> int:
     """The declared record where a reference runs over parts of it (an inner loop over ``position[3]``), so that no stride
     shows it; 0 where an access would straddle two records, or where nothing of one is left untouched and no reference
-    stands for one place in it."""
+    stands for one place in it: in a record that is one array, for half of it (what ``memcpy`` does at the ends says
+    nothing)."""
     size = declared.element_bytes if declared is not None and len(declared.members) > 1 else 0
     if not 1 < size <= LARGEST_RECORD or size % grain or grain == size or obj.bytes < 2 * size:
         return 0
-    covered = bytearray(size)
+    covered, single = bytearray(size), bytearray(size)
     for use in uses:
+        alone = use.what.grain and use.what.grain % size == 0
         for start in places_in(use.what, obj.base, size):
             if start + use.access.bytes > size:
                 return 0
-            covered[start : start + use.access.bytes] = b"\1" * use.access.bytes
-    by_member = any(use.what.grain and use.what.grain % size == 0 for use in uses)
-    return size if by_member or not all(covered) else 0
+            for marked in (covered, single) if alone else (covered,):
+                marked[start : start + use.access.bytes] = b"\1" * use.access.bytes
+    least = size // 2 if declared is not None and _is_one_array(declared) else 1
+    return size if sum(single) >= least or not all(covered) else 0
+
+
+def _is_one_array(declared: Declared) -> bool:
+    """True for a record with an array for its only member."""
+    return len({member.name.partition("[")[0] for member in declared.members}) == 1
 
 
 def _periodic(uses: Sequence[ExactAccess], base: int, grain: int, period: int, strict: bool) -> bool:

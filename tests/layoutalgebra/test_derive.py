@@ -202,6 +202,18 @@ def test_a_block_that_is_gone_over_number_by_number_is_no_array_of_records() -> 
     assert derive_structure(MemoryObjectShape("s0", "bodies", BLOCK_AT, 50 * 64), flat, BODY).structure.element_bytes == 8
 
 
+@pytest.mark.parametrize(("apart", "size"), [((0, 504), 8), (tuple(range(0, 512, 8)), 512)], ids=["memcpy", "unrolled"])
+def test_a_record_that_is_one_array_is_one_where_its_places_are_accessed_by_themselves(
+    apart: tuple[int, ...], size: int
+) -> None:
+    """argon2's blocks: ``memcpy`` stores the ends by themselves, and no layout of the numbers in them could be written."""
+    declared = Declared("block", 512, tuple(Member(f"v[{k}]", 8 * k, 8, "long") for k in range(64)), (), 512)
+    whole = Access(stream(BLOCK_AT + 8, (512, 30), (8, 62)), 8)
+    accesses = (whole, *(Access(stream(BLOCK_AT + at, (512, 30)), 8) for at in apart))
+    shape = MemoryObjectShape("s0", "blocks", BLOCK_AT, 30 * 512)
+    assert derive_structure(shape, accesses, declared).structure.element_bytes == size
+
+
 def test_records_that_no_multiple_tiles_are_the_elements() -> None:
     """lame's table of 34 records, of which a call uses one in three: the last one would be in no element of three."""
     table = Declared("entry", 24, tuple(Member("abc"[k], 8 * k, 8, "long") for k in range(3)), (34,), 24)
