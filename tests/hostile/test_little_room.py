@@ -27,7 +27,6 @@ PROGRAM = ("./victim", "plain", "60000", "300")
 OWN_HOME = (
     "mkdir -p home && mount -t tmpfs -o ro none home && unset XDG_CACHE_HOME LAYOUT_ADVISE_CACHE && export HOME=$PWD/home"
 )
-QUICK = ("shm_full", "64_files")
 TOLD_QUICKLY = ("home_read_only", "address_space_of_500_mb", "64_files", "no_tracing")
 IN_NAMESPACE = ("unshare", "-m", "sh", "-c")
 OWN_SYS = "mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys"
@@ -137,9 +136,7 @@ def run_under(place: Path, little: Little) -> None:
         assert len([line for line in err.splitlines() if line.startswith("layout-advise: ")]) == 1, err
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in ("shm_full", "64_files") else pytest.mark.slow) for n in CONDITIONS]
-)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in ("64_files",) else pytest.mark.slow) for n in CONDITIONS])
 def test_an_answer_or_one_line(name: str, place: Path) -> None:
     can_be_made(place, CONDITIONS[name])
     run_under(place, CONDITIONS[name])

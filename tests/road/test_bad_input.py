@@ -304,7 +304,7 @@ def test_output_does_not_mix_with_json(victim: Path, tmp_path: Path) -> None:
 # --- hotspots that cannot be measured ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("calls", [1, 2])
+@pytest.mark.parametrize("calls", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_few_calls_are_enough(victim: Path, tmp_path: Path, calls: int) -> None:
     words = ("-q", "--hotspot", "work", "--restores", "3", "--", "./victim", "plain", "400000", str(calls))
     outcome = advise(tmp_path, *words)

@@ -62,6 +62,7 @@ def measured(program: Path, mode: str, folder: Path) -> HotspotReport:
     return advise([program, mode], *options, folder=folder).hotspots[0]
 
 
+@pytest.mark.slow
 def test_elements_of_one_class_are_stored_together(program: Path, tmp_path: Path) -> None:
     hotspot = measured(program, "classes", tmp_path)
     apart = [c for c in hotspot.candidates if c.classes is not None and c.variant == "plain"]

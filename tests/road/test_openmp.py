@@ -65,6 +65,7 @@ def test_two_threads_trace_lift_and_compare(tmp_path: Path) -> None:
     assert all(finding.bytes_changed > 0 for finding in found.values())
 
 
+@pytest.mark.slow
 def test_sums_of_all_threads_are_compared_up_to_rounding(tmp_path: Path) -> None:
     few = ("--restores", "1", "--candidates", "1")
     found = advised(build_bodies(tmp_path, "-DREDUCE", "-DSIZE=400000", "-DCALLS=12"), 2, *few)

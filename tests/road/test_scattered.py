@@ -37,6 +37,7 @@ def traced(where: Path, special: str, rest: int, *options: str) -> Report:
     return advise(["./program"], "--restores", "5", "--hotspot", "move", *options, folder=where)
 
 
+@pytest.mark.slow
 def test_an_object_with_two_pointers_is_not_gathered_and_no_keep_is_claimed(tmp_path: Path) -> None:
     (hotspot,) = traced(tmp_path, "ps[17] = ps[4000];", 40).hotspots
     assert [s.name for s in hotspot.structures] == ["ps"]  # not each of the objects, which are large enough for a line

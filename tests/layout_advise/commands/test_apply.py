@@ -214,7 +214,7 @@ def test_uses_that_stand_in_the_way(project: Path, capfd: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"block": 8, "families": ("aosoa",)}, "blocks of 8 elements cannot be written yet"),
+        ({"block": 8, "families": ("aosoa",)}, "blocks of this form cannot be written yet"),
         ({"temporary": True}, "it is a temporary layout"),
         ({"families": ("merge",)}, "layouts of family merge cannot be written yet"),
         ({"arrays": (("z",),), "parts": (PartReport("s0", ("z",), 8, "A_1000"),)}, "it has no member z"),
@@ -227,6 +227,7 @@ def test_layouts_that_cannot_be_written(
     assert why in refused(capfd, project, "--candidate", "c1")
 
 
+@pytest.mark.slow
 def test_cpp_whose_function_gets_another_symbol(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (project / "app.c").rename(project / "app.cpp")
     (project / "app.cpp").write_text(SOURCE.replace("= calloc", "= (struct particle *)calloc"))

@@ -70,6 +70,7 @@ def test_checks(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_times_are_kept_and_taken_again(
     project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.command import run_command
 from tests.support.farm_lists import HEEDING, cluster, farm, is_alive, wait_for, write_list
 
@@ -57,6 +59,7 @@ def test_an_interrupt_ends_the_runs_on_the_workers(tmp_path: Path) -> None:
     assert [row.status for row in report.rows] == ["native", "native"]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_none_is_told(tmp_path: Path) -> None:
     words = ["--scheduler", "tcp://127.0.0.1:1", "--native"]
     done = run_command("farm", write_list(tmp_path, a="true"), "-o", tmp_path / "out", *words)

@@ -54,6 +54,7 @@ run = "echo done"
 """
 
 
+@pytest.mark.slow
 def test_what_fails_is_told_in_its_row_and_the_others_go_on(tmp_path: Path) -> None:
     (tmp_path / "list.toml").write_text(BAD)
     report = farm(tmp_path / "list.toml", "--native")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
 def test_a_filter_that_runs_again_on_the_same_image_is_compared(tmp_path: Path) -> None:
     (tmp_path / "filter.c").write_text(FILTER)
     subprocess.run(["gcc", "-O2", "-g", "filter.c", "-o", "filter"], check=True, cwd=tmp_path)

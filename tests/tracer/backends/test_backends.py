@@ -84,6 +84,7 @@ def candidates(run: Run, folder: Path, program: Path, backend: str, *arguments: 
     return (studied_region(folder / "run") / "candidates.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_every_backend_leads_to_the_same_candidates(run: Run, tmp_path: Path, particles: Path) -> None:
     size = ("1000", "20", "1")  # 4,000 accesses a call
     clone = candidates(run, tmp_path, particles, "clone", *size)
@@ -112,6 +113,7 @@ class ReplayBackend(Backend):
         return TracedCall(replace(trace, backend=self.name), ("replayed",))
 
 
+@pytest.mark.slow
 def test_a_new_backend_is_one_entry(run: Run, tmp_path: Path, particles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("--until", "trace", "--hotspot", "update_pressure", "--call", "3", "--", str(particles), "1000", "20", "1")
     assert run(*asked).returncode == 0

@@ -114,6 +114,7 @@ def test_a_layout_that_computes_something_else_is_in_no_plan(monkeypatch: pytest
     assert set(placed(plan).values()) == {("slow", "as it is")}
 
 
+@pytest.mark.slow
 def test_the_command_plans_over_two_devices(tmp_path: Path) -> None:
     device()
     (tmp_path / "k.cl").write_text(SOURCE)
