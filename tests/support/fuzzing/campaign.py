@@ -17,7 +17,7 @@ from random import Random
 from types import FrameType
 
 from layout_advise.errors import LayoutAdviseError
-from tests.support.campaigns.ledger import Ledger, commit_of
+from tests.support.campaigns.ledger import ROOT, Ledger, commit_of
 from tests.support.fuzzing.readers import READERS
 from tests.support.fuzzing.samples import Samples, samples
 
@@ -47,7 +47,8 @@ class Fault:
         """What faults of one cause have in common: the error's type, and where it was raised."""
         lines = [line.strip() for line in self.how.splitlines()]
         files = [line for line in lines if line.startswith("File ")]
-        return f"{self.reader}: {lines[-1].split(':')[0] if lines else ''} {files[-1] if files else ''}"
+        where = files[-1].replace(f"{ROOT}/", "") if files else ""
+        return f"{self.reader}: {lines[-1].split(':')[0] if lines else ''} {where}"
 
 
 @dataclass(frozen=True, slots=True)
