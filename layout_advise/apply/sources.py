@@ -58,6 +58,8 @@ def from_command(command: Sequence[str], folder: Path) -> tuple[SourceFile, ...]
 
 
 def _of_command(command: Sequence[str], folder: Path, file: str) -> SourceFile:
+    if not command:
+        raise ValueError(f"the command of {file} is empty")
     return SourceFile((folder / file).resolve(), tuple(reading_flags(command[1:])), folder.resolve(), command[0])
 
 

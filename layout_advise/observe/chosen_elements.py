@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from layout_advise.layoutalgebra.derive.chosen_elements import agree, choose, choose_by, in_one_run, used_elements
+from layout_advise.layoutalgebra.derive.chosen_elements import (
+    agree,
+    choose,
+    choose_by,
+    filled_pages,
+    in_one_run,
+    used_elements,
+)
 from layout_advise.layoutalgebra.derive.structure import Candidate, Chosen, Relayout
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.ir.lifted import Lifted
@@ -29,7 +36,9 @@ def select(seen: Observation, lifted: Lifted) -> Observation:
     parts = {name: float(grid.mean()) for name, grid in grids.items()}
     found = {name: choice for name, grid in grids.items() if (choice := choose(grid)) is not None}
     runs = frozenset(name for name, grid in grids.items() if in_one_run(grid))
-    return replace(seen, used_part=parts, chosen=found, runs=runs)
+    where = {s.id: (s.base, s.element_bytes) for s in seen.structures}
+    filled = {name: filled_pages(grid, *where[name]) for name, grid in grids.items()}
+    return replace(seen, used_part=parts, chosen=found, runs=runs, filled_pages=filled)
 
 
 def _grids(seen: Observation, lifted: Lifted, names: frozenset[str]) -> Iterator[tuple[str, Grid]]:

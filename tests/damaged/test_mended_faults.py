@@ -145,7 +145,12 @@ def test_stages_that_took_longer_than_anything_are_left_out(
     assert "layout-advise (wall time)" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("content", [NOT_TEXT, TOO_DEEP, NO_WORD], ids=["no UTF-8", "too deep", "no command"])
+NO_WORDS = b'[{"arguments": [], "command": "", "directory": ".", "file": "a.c"}]'
+
+
+@pytest.mark.parametrize(
+    "content", [NOT_TEXT, TOO_DEEP, NO_WORD, NO_WORDS], ids=["no UTF-8", "too deep", "no command", "an empty one"]
+)
 def test_a_compilation_database_that_is_no_json(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "commands.json").write_bytes(content)
     with pytest.raises(LayoutAdviseError):

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.bridges.declarations import declare
-from layout_advise.layoutalgebra.derive.chosen_elements import agree, choose, choose_by, in_one_run, positions, used_elements
+from layout_advise.layoutalgebra.derive.chosen_elements import (
+    agree,
+    choose,
+    choose_by,
+    filled_pages,
+    in_one_run,
+    positions,
+    used_elements,
+)
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
 from layout_advise.layoutalgebra.draw.memory import draw_relayout
 from layout_advise.layoutalgebra.explore.cost_model import Walk
@@ -104,6 +112,18 @@ def test_a_part_that_is_one_run_is_not_picked_out(before: int, length: int, afte
     used[:] = False
     used[before : before + length : step] = True
     assert in_one_run(used) == (length <= step)
+
+
+@given(
+    st.lists(st.integers(0, 3000), max_size=60, unique=True),
+    st.sampled_from([1, 4, 24, 72, 5000]),
+    st.integers(0, 9000),
+)
+def test_filled_pages_are_counted_as_bytes_are(used: list[int], element: int, base: int) -> None:
+    pages = {(base + k * element + byte) // 4096 for k in used for byte in (0, element - 1)}
+    pages |= {page for k in used for page in range((base + k * element) // 4096, (base + (k + 1) * element - 1) // 4096)}
+    part = filled_pages(grid(3001, used), base, element)
+    assert part == (pytest.approx(len(used) * element / (4096 * len(pages))) if used else 0.0)
 
 
 def test_neighbours_give_no_candidate() -> None:

@@ -134,6 +134,19 @@ def test_picked_elements_are_no_reason_where_a_first_cache_holds_all_or_few_acce
     assert ("storing the elements of a0 that the index picks out" in told.text) == matters
 
 
+@pytest.mark.parametrize(("filled", "told"), [(0.75, "no-rule-applies"), (0.25, "not-all-tried")])
+def test_elements_that_fill_their_pages_are_not_picked_out(
+    filled: float, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """minimap2's rows in a block of 8 MB, of which a call uses 50 kB: its allocator gives parts of that block."""
+    monkeypatch.setattr("layout_advise.machine.caches", lambda: {(1, "Data"): 512, (2, "Unified"): 1 << 20})
+    seen = observed((1000, 100), None)
+    picked = replace(seen.derived[0], term=parse("A_100"))
+    seen = replace(seen, derived=(picked, seen.derived[1]), indexed=frozenset({"s0"}), used_part={"s0": 0.1})
+    keep = Verdict("keep", None, None, "no-rule-applies", "Keep it: no layout rule applies.")
+    assert with_untried(keep, replace(seen, filled_pages={"s0": filled}), ()).reason == told
+
+
 def test_nothing_is_timed_where_it_could_tell_nothing() -> None:
     unclear = observed((1000, 100), "the accesses fit no regular grid")
     verdict = without_hope(unclear, ())
