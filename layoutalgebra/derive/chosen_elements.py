@@ -75,9 +75,9 @@ def in_one_run(used: Grid) -> bool:
 
 
 def filled_pages(used: Grid, base: int, element_bytes: int) -> float:
-    """The part of the memory pages with used elements that these fill, if the first element lies at ``base``; 0 where none is
-    used. Where it is large, storing the used ones together would bring no fewer lines and pages to speak of: an array that
-    is one of many in a large block (an allocator of the program's own) is not picked out of it."""
+    """The part of the memory pages with used elements that these fill, if the first element lies at ``base``; 0 where none
+    is used. Where it is large, storing the used ones together would bring no fewer lines and pages to speak of: an array
+    that is one of many in a large block (an allocator of the program's own) is not picked out of it."""
     import numpy as np
 
     found = np.flatnonzero(used)
