@@ -78,10 +78,10 @@ def doubt_scattered(verdict: Verdict, seen: Observation) -> Verdict:
 
 def doubt_sparse(verdict: Verdict, seen: Observation, tried: Collection[Candidate]) -> Verdict:
     """Tells of elements that an index picks out: storing these together is tried only where they are one of each few
-    neighbours, and it can be the best layout. Elements that fill more than half of their pages are no such choice."""
+    neighbours, and it can be the best layout. Elements that fill more than half of their lines are no such choice."""
     chosen = {r.structure.id for c in tried for r in c.relayouts if r.chosen is not None}
     rare = [d.structure for d in seen.derived if density(seen, d) <= HALF and matters(seen, d.structure)]
-    sparse = [s.name for s in rare if s.id not in chosen and seen.filled_pages.get(s.id, 0.0) <= HALF]
+    sparse = [s.name for s in rare if s.id not in chosen and seen.filled.get(s.id, 0.0) <= HALF]
     if verdict.action != "keep" or not sparse:
         return verdict
     return _beside(verdict, f"storing the elements of {', '.join(sparse)} that the index picks out together.")

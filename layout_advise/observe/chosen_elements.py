@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from layout_advise import machine
 from layout_advise.layoutalgebra.derive.chosen_elements import (
     agree,
     choose,
     choose_by,
-    filled_pages,
+    filled_blocks,
     in_one_run,
     used_elements,
 )
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 
 Key = TypeVar("Key")
+LINE, PAGE = 64, 4096
+"""Bytes of a cache line and of a memory page."""
 
 
 def select(seen: Observation, lifted: Lifted) -> Observation:
@@ -37,8 +40,16 @@ def select(seen: Observation, lifted: Lifted) -> Observation:
     found = {name: choice for name, grid in grids.items() if (choice := choose(grid)) is not None}
     runs = frozenset(name for name, grid in grids.items() if in_one_run(grid))
     where = {s.id: (s.base, s.element_bytes) for s in seen.structures}
-    filled = {name: filled_pages(grid, *where[name]) for name, grid in grids.items()}
-    return replace(seen, used_part=parts, chosen=found, runs=runs, filled_pages=filled)
+    filled = {name: _filled(grid, *where[name]) for name, grid in grids.items()}
+    return replace(seen, used_part=parts, chosen=found, runs=runs, filled=filled)
+
+
+def _filled(used: Grid, base: int, element_bytes: int) -> float:
+    """The part of their cache lines that used elements fill; of their pages, where the L2 does not hold all of these: an
+    array in a large block that an allocator of the program's own gives out has few pages, whatever lies between."""
+    lines, _ = filled_blocks(used, base, element_bytes, LINE)
+    pages, count = filled_blocks(used, base, element_bytes, PAGE)
+    return lines if count * PAGE <= machine.caches().get((2, "Unified"), 0) else pages
 
 
 def _grids(seen: Observation, lifted: Lifted, names: frozenset[str]) -> Iterator[tuple[str, Grid]]:

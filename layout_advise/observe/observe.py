@@ -48,8 +48,8 @@ class Observation:
     """By id of such a structure: which part of its elements the call uses, where that is known exactly."""
     runs: frozenset[str] = frozenset()
     """Ids of those of which the call uses one run of neighbours."""
-    filled_pages: Mapping[str, float] = field(default_factory=dict)
-    """By id of such a structure: which part of the pages with elements that the call uses these fill."""
+    filled: Mapping[str, float] = field(default_factory=dict)
+    """By id of such a structure: which part of the memory with elements that the call uses these fill, by lines or pages."""
     scattered: int = 0
     """How many heap blocks one reference reaches, where these are many: objects allocated one by one."""
     chosen: Mapping[str, Chosen] = field(default_factory=dict)

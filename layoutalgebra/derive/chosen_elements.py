@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 LARGEST = 64
 """Blocks of up to this many neighbours are looked for."""
-PAGE = 4096
-"""Bytes of a memory page."""
 POSITIONS = 1 << 23
 """Up to this many positions a choice is carried into a mock-up: a bitmap of 1 MB."""
 
@@ -74,20 +72,19 @@ def in_one_run(used: Grid) -> bool:
     return bool(len(found)) and 10 * len(found) >= 9 * int(found[-1] - found[0] + 1)
 
 
-def filled_pages(used: Grid, base: int, element_bytes: int) -> float:
-    """The part of the memory pages with used elements that these fill, if the first element lies at ``base``; 0 where none
-    is used. Where it is large, storing the used ones together would bring no fewer lines and pages to speak of: an array
-    that is one of many in a large block (an allocator of the program's own) is not picked out of it."""
+def filled_blocks(used: Grid, base: int, element_bytes: int, block: int) -> tuple[float, int]:
+    """Of the blocks of memory (lines, pages: ``block`` bytes each) in which used elements lie, if the first element lies at
+    ``base``: which part these fill, and how many there are; (0, 0) where none is used."""
     import numpy as np
 
     found = np.flatnonzero(used)
     if not len(found):
-        return 0.0
-    first = (base % PAGE + found * element_bytes) // PAGE
-    last = (base % PAGE + (found + 1) * element_bytes - 1) // PAGE
+        return 0.0, 0
+    first = (base % block + found * element_bytes) // block
+    last = (base % block + (found + 1) * element_bytes - 1) // block
     begun = np.maximum(first, np.concatenate(([-1], last[:-1])) + 1)
-    pages = int(np.maximum(last + 1 - begun, 0).sum())
-    return float(len(found) * element_bytes / (pages * PAGE))
+    blocks = int(np.maximum(last + 1 - begun, 0).sum())
+    return float(len(found) * element_bytes / (blocks * block)), blocks
 
 
 def choose(used: Grid) -> Chosen | None:

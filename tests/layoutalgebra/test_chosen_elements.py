@@ -18,7 +18,7 @@ from layout_advise.layoutalgebra.derive.chosen_elements import (
     agree,
     choose,
     choose_by,
-    filled_pages,
+    filled_blocks,
     in_one_run,
     positions,
     used_elements,
@@ -118,12 +118,14 @@ def test_a_part_that_is_one_run_is_not_picked_out(before: int, length: int, afte
     st.lists(st.integers(0, 3000), max_size=60, unique=True),
     st.sampled_from([1, 4, 24, 72, 5000]),
     st.integers(0, 9000),
+    st.sampled_from([64, 4096]),
 )
-def test_filled_pages_are_counted_as_bytes_are(used: list[int], element: int, base: int) -> None:
-    pages = {(base + k * element + byte) // 4096 for k in used for byte in (0, element - 1)}
-    pages |= {page for k in used for page in range((base + k * element) // 4096, (base + (k + 1) * element - 1) // 4096)}
-    part = filled_pages(grid(3001, used), base, element)
-    assert part == (pytest.approx(len(used) * element / (4096 * len(pages))) if used else 0.0)
+def test_filled_blocks_are_counted_as_bytes_are(used: list[int], element: int, base: int, size: int) -> None:
+    ends = [(base + k * element, base + (k + 1) * element) for k in used]
+    blocks = {block for start, end in ends for block in range(start // size, (end - 1) // size + 1)}
+    part, count = filled_blocks(grid(3001, used), base, element, size)
+    assert count == len(blocks)
+    assert part == (pytest.approx(len(used) * element / (size * len(blocks))) if used else 0.0)
 
 
 def test_neighbours_give_no_candidate() -> None:

@@ -135,7 +135,7 @@ def test_picked_elements_are_no_reason_where_a_first_cache_holds_all_or_few_acce
 
 
 @pytest.mark.parametrize(("filled", "told"), [(0.75, "no-rule-applies"), (0.25, "not-all-tried")])
-def test_elements_that_fill_their_pages_are_not_picked_out(
+def test_elements_that_fill_their_lines_are_not_picked_out(
     filled: float, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """minimap2's rows in a block of 8 MB, of which a call uses 50 kB: its allocator gives parts of that block."""
@@ -144,7 +144,7 @@ def test_elements_that_fill_their_pages_are_not_picked_out(
     picked = replace(seen.derived[0], term=parse("A_100"))
     seen = replace(seen, derived=(picked, seen.derived[1]), indexed=frozenset({"s0"}), used_part={"s0": 0.1})
     keep = Verdict("keep", None, None, "no-rule-applies", "Keep it: no layout rule applies.")
-    assert with_untried(keep, replace(seen, filled_pages={"s0": filled}), ()).reason == told
+    assert with_untried(keep, replace(seen, filled={"s0": filled}), ()).reason == told
 
 
 def test_nothing_is_timed_where_it_could_tell_nothing() -> None:
