@@ -60,6 +60,11 @@ class DecidePolicy:
     )
     unknown_accesses: float = limit(0.1, "part", "The part of the accesses that makes what is not recognised matter.")
     told_accesses: float = limit(0.01, "part", "With more of the accesses it is said of a structure why no rule applies.")
+    most_confirmed: int = limit(
+        3,
+        "candidates",
+        "So many are measured again, where the first times of others stay surely above what the winner then gains.",
+    )
     ablation_restores: int = limit(
         3,
         "processes",

@@ -101,7 +101,7 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
         return (yield from _nothing_won(now, decision, context))
     decision, again = yield from _confirmed(now, context, verdict)
     if decision.verdict.action == "change":
-        return decision
+        return (yield from _rivals_confirmed(now, context, decision, again))
     blocks = again.form == IDENTITY_BLOCKS  # it is blocks that gain; what needs none may gain by itself
     rest = [again if r.name == again.name else r for r in now.results if not (blocks and r.blocked) or r.name == again.name]
     now = replace(now, results=tuple(rest))
@@ -110,6 +110,34 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
     if second.action == "change":
         return (yield from _confirmed(now, context, second))[0]
     return replace(decision, verdict=second) if second.action == "keep" else decision
+
+
+def _rivals_confirmed(now: _Results, context: VerdictContext, decision: Decision, again: Measured) -> Asking[Decision]:
+    """``decision``, or that on another candidate whose first times stay surely above what the winner gained when it was
+    measured ``again``: it is measured again, too, and what is advised follows from the second times of both."""
+    found = {again.id: decision}
+    while len(found) < DECIDE.most_confirmed:
+        now = _with_second(now, again)
+        verdict = _verdict(now, context)
+        rival = next((r for r in now.results if r.id == verdict.candidate), None)
+        if verdict.action != "change" or rival is None or rival.id in found or not _surely_above(rival, again):
+            break
+        other, again = yield from _confirmed(now, context, verdict)
+        found[again.id] = other
+    now = _with_second(now, again)
+    known = replace(now, results=tuple(r for r in now.results if r.id in found))
+    chosen = found.get(_verdict(known, context).candidate or "", decision)
+    best = chosen if chosen.verdict.action == "change" else decision
+    return replace(best, results=now.results)
+
+
+def _with_second(now: _Results, again: Measured) -> _Results:
+    return replace(now, results=tuple(again if r.name == again.name else r for r in now.results))
+
+
+def _surely_above(one: Measured, other: Measured) -> bool:
+    """Tells whether the times of ``one`` leave it no less than the most that those of ``other`` leave that."""
+    return one.counted is not None and other.counted is not None and one.counted.lo > other.counted.hi
 
 
 def noise_decides(results: Sequence[Measured], verdict: Verdict, context: VerdictContext) -> bool:
