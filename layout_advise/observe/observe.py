@@ -227,9 +227,10 @@ def derive(obj: MemoryObject, number: int, parts: Sequence[Part], record: int = 
     if not accesses:
         return unknown(shape, inexact)
     found = derive_structure(shape, accesses, obj.type, inexact=inexact, record=record)
-    if obj.type is None or found.structure.element_bytes == obj.type.element_bytes or found.structure.count <= 1:
+    type_, structure = obj.type, found.structure
+    if type_ is None or structure.type is None or structure.element_bytes == type_.element_bytes or structure.count <= 1:
         return found
-    return replace(found, structure=replace(found.structure, type=_several(obj.type, found.structure.element_bytes)))
+    return replace(found, structure=replace(structure, type=_several(type_, structure.element_bytes)))
 
 
 def _several(declared: Declared, element: int) -> str | None:

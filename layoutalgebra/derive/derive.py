@@ -14,7 +14,13 @@ from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra.derive.accesses import Access, Derived, ExactAccess, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.atoms import used_fields
 from layout_advise.layoutalgebra.derive.declared import Declared
-from layout_advise.layoutalgebra.derive.elements import declared_strides, element_size, first_element, walked_sizes
+from layout_advise.layoutalgebra.derive.elements import (
+    WIDEST_SCALAR,
+    declared_strides,
+    element_size,
+    first_element,
+    walked_sizes,
+)
 from layout_advise.layoutalgebra.derive.exact_terms import exact_term, walks
 from layout_advise.layoutalgebra.derive.grids import grid, row_strides, sibling_rows
 from layout_advise.layoutalgebra.derive.structure import Dim, Slots, Structure
@@ -39,9 +45,18 @@ def derive_structure(
 
     Where neither a declaration nor ``record`` tells the element, the larger ones that the nests walk by are tried too, with
     the rows that sibling nests show. The shortest normal form is kept, and the finest element of equally short ones.
+
+    What is declared as single bytes (``char *``) and accessed as wider numbers only is room for something else, of which
+    nothing is declared; not where these begin at any byte.
     """
     if not accesses and inexact is None:
         raise AlgebraError(f"no accesses to {obj.name}", "a structure is derived from streams")
+    narrowest = min((access.bytes for access in accesses), default=0)
+    if declared is not None and declared.element_bytes == 1 and 1 < narrowest <= WIDEST_SCALAR:
+        room = replace(obj, type=None)
+        found = derive_structure(room, accesses, None, inexact=inexact, finer_rows=finer_rows, record=record)
+        if found.structure.element_bytes >= narrowest:
+            return found
     uses, why = _exact_uses(obj, accesses)
     inexact = inexact or why
     if not uses:

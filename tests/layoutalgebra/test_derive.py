@@ -160,6 +160,28 @@ def test_vectors_of_declared_scalars_are_no_pairs_of_them(name: str, size: int) 
     assert explore([derived.structure]) == ()
 
 
+@pytest.mark.parametrize(
+    ("accesses", "element", "type_"),
+    [
+        ([Access(stream(BLOCK_AT + 4, (16, 40)), 4), Access(stream(BLOCK_AT + 8, (16, 40)), 8)], 16, None),
+        ([Access(stream(BLOCK_AT, (4, 160)), 4)], 4, None),
+        ([Access(stream(BLOCK_AT, (4, 160)), 4), Access(stream(BLOCK_AT, (1, 640)), 1)], 1, "char"),
+        ([Access(stream(BLOCK_AT, (3, 150)), 8)], 1, "char"),
+    ],
+    ids=["records", "numbers", "also single bytes", "at any byte"],
+)
+def test_bytes_that_are_accessed_as_numbers_are_room_for_these(
+    accesses: list[Access], element: int, type_: str | None
+) -> None:
+    """hnswlib's ``char *`` of vectors: each float had four members, and layouts that took these apart were measured."""
+    shape = MemoryObjectShape("s0", "memory", BLOCK_AT, 640, type="char")
+    found = derive_structure(shape, accesses, Declared("char", 1, (), (), 1))
+    check_exact(found, accesses)
+    assert found.structure.element_bytes == element
+    assert found.structure.type == type_
+    assert all(field.bytes >= min(4, element) for field in found.structure.fields)
+
+
 PIXEL = Declared("pixel", 16, tuple(Member("rgba"[k], 4 * k, 4, "float") for k in range(4)), (), 16)
 
 
