@@ -11,7 +11,7 @@ from math import gcd
 
 from layout_advise.layoutalgebra.derive.accesses import ExactAccess, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.declared import Declared
-from layout_advise.layoutalgebra.derive.undeclared_records import seen_record
+from layout_advise.layoutalgebra.derive.undeclared_records import seen_record, visited_record
 from layout_advise.layoutalgebra.sets.footprints import places_in
 
 LARGEST_RECORD = 1 << 16
@@ -48,6 +48,8 @@ def element_size(
     if record := _declared_record(uses, obj, declared, grain):
         return record
     if declared is None and (seen := seen_record(uses, obj.base, obj.bytes, grain)):
+        return seen
+    if declared is None and (seen := visited_record(uses, obj.base, obj.bytes)):
         return seen
     narrowest = min(u.access.bytes for u in uses)
     if grain < narrowest:  # sliding windows narrower than an access: the grain is the unit

@@ -315,6 +315,39 @@ def test_no_record_is_seen_in_rows_of_an_array(scalar: int, loops: tuple[tuple[i
     assert found.element_bytes != 128
 
 
+def runs_at(begins: list[int], trip: int) -> FoldedStream:
+    """Runs of floats at these places of a block, one after the other."""
+    nests = tuple(Loop(Affine(trip), (Point(Affine(BLOCK_AT + begin, (4,))),)) for begin in begins)
+    return FoldedStream(nests, trip * len(begins))
+
+
+@pytest.mark.parametrize(
+    ("record", "place", "trip", "rest", "found"),
+    [
+        (268, 132, 32, 0, 268),  # a vector in each
+        (128, 0, 32, 0, 4),  # all of each: rows of numbers
+        (268, 200, 32, 0, 4),  # over the end of a record
+        (268, 132, 32, 8, 4),  # the block holds no whole number of them
+        (2048, 0, 32, 0, 4),  # more than a record's size
+    ],
+)
+def test_records_that_are_visited_in_no_order_are_seen(record: int, place: int, trip: int, rest: int, found: int) -> None:
+    """hnswlib: a search goes from record to record, and over the vector in each."""
+    begins = [record * (7 * k % 40) + place for k in range(25)]
+    accesses = [Access(runs_at(begins, trip), 4)]
+    derived = derive_structure(MemoryObjectShape("s0", "level0", BLOCK_AT, 41 * record + rest), accesses)
+    assert derived.structure.element_bytes == found
+    if found == record:
+        assert [f.offset for f in derived.structure.fields] == [place + 4 * k for k in range(trip)]
+        check_exact(derived, accesses)
+        assert explore([derived.structure])
+
+
+def test_few_runs_show_no_records() -> None:
+    accesses = [Access(runs_at([268 * k for k in (3, 1, 7, 5)], 32), 4)]
+    assert derive_structure(MemoryObjectShape("s0", "m", BLOCK_AT, 2680), accesses).structure.element_bytes == 4
+
+
 def test_triangular_nests_are_exact() -> None:
     nest = Loop(Affine(12), (Loop(Affine(0, (1,)), (Point(Affine(BLOCK_AT, (12 * 8, 8))),)),))
     accesses = [Access(FoldedStream((nest,), 66), 8)]
