@@ -124,7 +124,8 @@ class ElementPlaces(Text):
         single = len(structure.dims) == 1
         self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
         for given in site.given:
-            self.put(f"if ({self.text(given.operand)} != {given.value}) __builtin_trap(); /* as in the traced call */")
+            beyond = f"(uint64_t){self.text(given.operand)} >" if given.most else f"{self.text(given.operand)} !="
+            self.put(f"if ({beyond} {given.value}) __builtin_trap(); /* as in the traced call */")
         if start is not None:
             self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
         # what no term is added to is an element's own place, and not before the first: half the instructions

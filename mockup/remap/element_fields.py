@@ -51,6 +51,15 @@ def element_offset(
     return (fitting[0] + access.part) % size
 
 
+def places_of(access: Access, relayout: Relayout, binding: Binding) -> frozenset[int] | None:
+    """The places in the elements of a structure where the traced access went; None where that is not known."""
+    structure, key = relayout.structure, key_of(access)
+    reached = binding.shared[key] if key in binding.shared else binding.structure_of.get(key, "")
+    if structure.id not in ((reached,) if isinstance(reached, str) else reached):
+        return None
+    return residues(binding.stream_in(key, structure.id), structure.base, structure.element_bytes)
+
+
 def _chosen_field(access: Access, size: int) -> str:
     """Why it is not known which field of an element of ``size`` bytes an access goes to."""
     if any(min(coef, (1 << 64) - coef) < size and isinstance(atom, Val) for atom, coef in access.address.terms):

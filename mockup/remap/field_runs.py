@@ -10,23 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Structure
 from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.mockup.evidence.streams import residues
-from layout_advise.mockup.ir.lifted import Imm, LiftedLoop, Linear, Val
+from layout_advise.mockup.ir.lifted import Imm, LiftedLoop, Linear, Operand, Val
 
 MOST_FIELDS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A loop's ``counter`` moves an access by ``step`` bytes within an element, ``trip`` times."""
+    """A loop's ``counter`` moves an access by ``step`` bytes within an element, ``trip`` times; where the code says only at
+    run time how often, so many times in the trace, and ``bound`` is that number."""
 
     counter: Val
     step: int
     trip: int
+    bound: Operand | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +48,20 @@ class RunPiece:
         return self.map.offset + self.delta
 
 
-def runs_over_fields(address: Linear, chain: Sequence[LiftedLoop], size: int) -> tuple[Run, ...]:
-    """The loops around an access that take it from field to field of elements of ``size`` bytes."""
+def runs_over_fields(
+    address: Linear, chain: Sequence[LiftedLoop], size: int, traced: Callable[[], frozenset[int] | None]
+) -> tuple[Run, ...]:
+    """The loops around an access that take it from field to field of elements of ``size`` bytes. ``traced`` gives the places
+    in the element where it went: a single loop may go over these as often as the program says."""
     counters = {loop.counter: loop for loop in chain}
-    found = []
-    for atom, step in address.terms:
-        loop = counters.get(atom) if isinstance(atom, Val) else None
-        if loop is not None and step % size and isinstance(loop.trip, Imm) and 1 < loop.trip.value <= MOST_FIELDS:
-            found.append(Run(loop.counter, step, loop.trip.value))
-    total = 1
-    for run in found:
-        total *= run.trip
-    return tuple(found) if total <= MOST_FIELDS else ()
+    moving = [(counters[atom], step) for atom, step in address.terms if isinstance(atom, Val) and atom in counters]
+    moving = [(loop, step) for loop, step in moving if step % size]
+    found = [Run(loop.counter, step, loop.trip.value) for loop, step in moving if isinstance(loop.trip, Imm)]
+    found = [run for run in found if 1 < run.trip <= MOST_FIELDS]
+    if len(moving) == 1 and moving[0][0].trip is not None and not isinstance(moving[0][0].trip, Imm):
+        (loop, step), trip = moving[0], len(traced() or ())
+        found = [Run(loop.counter, step, trip, loop.trip)] if 1 < trip <= MOST_FIELDS else []
+    return tuple(found) if prod(run.trip for run in found) <= MOST_FIELDS else ()
 
 
 def distances(runs: Sequence[Run]) -> Iterator[tuple[tuple[int, ...], int]]:

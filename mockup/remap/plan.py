@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
@@ -35,6 +36,7 @@ from layout_advise.mockup.remap.element_fields import (
     element_offset,
     field_pieces,
     first_element,
+    places_of,
 )
 from layout_advise.mockup.remap.field_runs import (
     Run,
@@ -167,7 +169,8 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
     for access, chain in moved:
         key = key_of(access)
         relayout = relayouts[names[key]]
-        runs = runs_over_fields(access.address, chain, relayout.structure.element_bytes)
+        size, seen = relayout.structure.element_bytes, partial(places_of, access, relayout, binding)
+        runs = runs_over_fields(access.address, chain, size, seen)
         if key in others:
             offset = (others[key][1] + access.part) % relayout.structure.element_bytes
         else:
@@ -241,7 +244,11 @@ class _Planner:
         cut = self._cut(access, chain, relayout, frozenset(run.counter for run in runs))
         before = self._statement_before(access, chain, relayout, cut)
         start = Linear(access.address.const - structure.base - offset, cut.fixed)
-        site = self._site(before, Site(self.count, relayout, start, cut.given, tested))
+        bounds = tuple(Given(run.bound, run.trip, most=True) for run in runs if run.bound is not None)
+        if any(self.levels.level(bound.operand, chain) > cut.depth for bound in bounds):
+            why = "a loop runs over the fields of an element, not as often each time"
+            raise RemapError(described(access, relayout), why)
+        site = self._site(before, Site(self.count, relayout, start, (*cut.given, *bounds), tested))
         if moves_as_one(relayout):
             pieces: tuple[RunPiece, ...] = (in_one(access, relayout, start, site.offset),)
         else:

@@ -16,10 +16,11 @@ from layout_advise.mockup.ir.lifted import Imm, Let, Operand, Val
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An assumption of a new address: ``operand`` is ``value``."""
+    """An assumption of a new address: ``operand`` is ``value``, or no more than that (``most``)."""
 
     operand: Operand
     value: int
+    most: bool = False
 
 
 def runs_on(relayout: Relayout) -> bool:

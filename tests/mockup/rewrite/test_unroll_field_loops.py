@@ -15,6 +15,7 @@ from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.lifted import Load
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
+from tests.support.killable import EndedError, in_child
 from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
 from tests.support.mockups.emitted import emit_mockup
 from tests.support.mockups.native import candidate, relayout
@@ -159,3 +160,52 @@ def test_loops_over_a_whole_element(kind: str, block: int, tmp_path: Path) -> No
     case.prepare()
     written_out(case)
     verify(case, candidate(relayout(shape, kind, block)))
+
+
+VECTORS = """
+void lengths(const char *memory, const int *order, long n, const long *length, float *out) {
+    for (long k = 0; k < n; k++) {
+        const float *v = (const float *)(memory + 60 * order[k] + 12);
+        float sum = 0;
+        for (long i = 0; i < *length; i++) sum += v[i] * v[i];
+        out[k] = sum;
+    }
+}"""
+
+
+def vectors(folder: Path, length: int) -> tuple[Case, Structure]:
+    """Records of 60 bytes with ``length`` floats at 12, which a loop goes over as often as a number in memory says."""
+    case = Case(VECTORS, "lengths", ROLLED, folder)
+    random = np.random.default_rng(11)
+    data = random.random((40, 15)).astype(np.float32)
+    order, count, out = random.permutation(40).astype(np.int32), np.array([length], np.int64), np.zeros(40, np.float32)
+    case.arrays = [data, order, count, out]
+    case.integers = [data.ctypes.data, order.ctypes.data, 40, count.ctypes.data, out.ctypes.data]
+    fields = tuple(Field(f"f{12 + 4 * k}", 12 + 4 * k, 4) for k in range(length))
+    shape = Structure("s0", "memory", data.ctypes.data, data.nbytes, (Dim(40, 60),), fields)
+    case.structures = (shape,)
+    case.prepare()
+    return case, shape
+
+
+@pytest.mark.parametrize(("kind", "block"), [("compact", 0), ("blocks", 4)])
+def test_a_loop_over_fields_may_go_on_as_long_as_the_program_says(kind: str, block: int, tmp_path: Path) -> None:
+    """hnswlib: how long the vectors are stands in memory."""
+    case, shape = vectors(tmp_path, 8)
+    chosen = candidate(relayout(shape, kind, block))
+    text = emit_mockup(case.lifted, chosen, case.trace, case.structures)
+    assert "> 8) __builtin_trap()" in text
+    assert "== 8" not in text
+    verify(case, chosen)
+
+
+@pytest.mark.parametrize(("length", "ends"), [(7, False), (9, True)])
+def test_a_loop_over_fields_that_goes_further_than_in_the_trace_is_stopped(length: int, ends: bool, tmp_path: Path) -> None:
+    case, shape = vectors(tmp_path, 8)
+    chosen = candidate(relayout(shape, "compact"))
+    case.arrays[2][0] = length
+    if ends:
+        with pytest.raises(EndedError):
+            in_child(lambda: case.run(chosen, "further")[0], 60)
+    else:
+        assert in_child(lambda: case.run(chosen, "shorter")[0], 60)
