@@ -54,22 +54,35 @@ def proposed(
     return Proposed(seen, source, tuple(replace(c, temporary=temporary) for c in found))
 
 
+MOST_PLANNED = 8
+"""So many layouts of a structure, of all kinds, are tried before it is given up."""
+
+
 def refused(seen: Observation, source: Source) -> frozenset[str]:
     """Ids of the structures whose layouts the lifted code cannot be re-indexed for, where several could be re-laid together:
     one that cannot would keep the others from being measured."""
     each = [alone((one,)) for one in in_whole_lines(seen.structures)]
     each += [one for one in propose(replace(seen, exchanged=()), 1000) if ALIGN not in one.families]
-    first = {one.relayouts[0].structure.id: one for one in each if len(one.relayouts) == 1}
-    several = len(first) > 1
+    own: dict[str, list[Candidate]] = {}
+    for one in each:
+        if len(one.relayouts) == 1:
+            own.setdefault(one.relayouts[0].structure.id, []).append(one)
     found = set()
-    for name, candidate in first.items():
-        form, trace = source.code.of(Recipe(Variant(name), candidate), seen.trace, seen.structures)
-        try:
-            plan(form, candidate, bind(form, trace, seen.structures))
-        except RemapError:
-            if several or ALIGN in candidate.families:
-                found.add(name)
+    for name, candidates in own.items():
+        may_be_alone = len(own) == 1 and ALIGN not in candidates[-1].families
+        if not may_be_alone and not any(_can_be_planned(one, seen, source) for one in spread(candidates, MOST_PLANNED)):
+            found.add(name)
     return frozenset(found)
+
+
+def _can_be_planned(candidate: Candidate, seen: Observation, source: Source) -> bool:
+    name = Variant(candidate.relayouts[0].structure.id)
+    form, trace = source.code.of(Recipe(name, candidate), seen.trace, seen.structures)
+    try:
+        plan(form, candidate, bind(form, trace, seen.structures))
+    except RemapError:
+        return False
+    return True
 
 
 def propose(
