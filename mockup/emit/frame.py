@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure, new_buffers
-from layout_advise.mockup.emit.c_text import CTYPE
+from layout_advise.mockup.emit.c_text import CTYPE, integer
 from layout_advise.mockup.emit.calls_c import shared_variables
 from layout_advise.mockup.emit.packs.writer import PackWriter
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, identifier
 from layout_advise.mockup.emit.settings import EmitSettings, Variant
+from layout_advise.mockup.evidence.binding import grid_range
 from layout_advise.mockup.ir.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, Val, Var, everything
 from layout_advise.mockup.lift.flow import RIP
+from layout_advise.mockup.remap.entered_indices import Entered
 
 PAGE = 4096
 LINE = 64
@@ -127,7 +129,9 @@ def kernel_text(
     # but not where code that is not lifted may write to them too
     base = "uint8_t *" if pointers or scope.opaque else kind
     bases = [base + name for _, name in sorted(writer.bases.items())]
-    parameters = ", ".join(["struct la_context *context", *bases, *(kind + p for p in pointers if p not in static)])
+    entered = ["const int64_t *entered"] if writer.context.entered else []
+    own = (kind + p for p in pointers if p not in static)
+    parameters = ", ".join(["struct la_context *context", *entered, *bases, *own])
     lines = [f"static LA_APART void {name}({parameters})", "{"]
     if scope.opaque:
         lines.append("    struct la_call call = {0};")
@@ -183,6 +187,37 @@ def base_arguments(lifted: Lifted, writer: BodyWriter) -> list[str]:
     return [f"(uint8_t *)context->in.gpr[{location.number}]" for location in found if isinstance(location, Gpr)]
 
 
-def run_text(kernel: str, pointers: Sequence[str]) -> str:
-    arguments = ",\n        ".join(["context", *pointers])
-    return f"LA_EXPORT void la_run(struct la_context *context)\n{{\n    {kernel}({arguments});\n}}"
+def enter_text(entered: Collection[Entered]) -> str:
+    """The function that makes the indices that a call brings along; empty where there are none."""
+    if not entered:
+        return ""
+    lines = [f"LA_EXPORT const uint32_t la_entered = {max(one.end for one in entered)};"]
+    lines.append("LA_EXPORT void la_enter(const struct la_context *context, int64_t *entered)")
+    lines.append("{")
+    for one in entered:
+        structure = one.site.relayout.structure
+        lines.append("    {")
+        start = one.site.offset.const % (1 << 64)
+        lines.append(f"        int64_t rest = (int64_t)(context->in.gpr[{one.register}] + UINT64_C({start:#x}));")
+        if one.inside is not None:
+            low, end = grid_range(structure)
+            at = f"rest + {integer(structure.base, 'i64')}"
+            lines.append(f"        entered[{one.inside}] = LA_WITHIN({at}, {integer(low, 'i64')}, {end - low});")
+        for k, dim in enumerate(structure.dims):
+            lines.append(f"        entered[{one.slot + k}] = rest / {dim.stride}; /* from {structure.name} */")
+            lines.append(f"        rest %= {dim.stride};")
+        lines.append("    }")
+    return "\n".join([*lines, "}"])
+
+
+def run_text(kernel: str, pointers: Sequence[str], entered: Collection[Entered]) -> str:
+    """The functions that call the kernel: with indices made by itself, and with those that were made before."""
+
+    def call(*arguments: str) -> str:
+        return f"    {kernel}({','.join(['context', *(f'{chr(10)}        {a}' for a in (*arguments, *pointers))])});"
+
+    if not entered:
+        return f"LA_EXPORT void la_run(struct la_context *context)\n{{\n{call()}\n}}"
+    made = f"    int64_t entered[{max(one.end for one in entered)}];\n    la_enter(context, entered);\n{call('entered')}"
+    ready = f"LA_EXPORT void la_run_entered(struct la_context *context)\n{{\n{call('context->entered')}\n}}"
+    return f"LA_EXPORT void la_run(struct la_context *context)\n{{\n{made}\n}}\n\n{ready}"

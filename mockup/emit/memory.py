@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Relayout
 from layout_advise.mockup.emit.c_text import CTYPE, integer
@@ -14,7 +15,7 @@ from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.binding import Access, access_bytes, executed, grid_range, key_of
 from layout_advise.mockup.evidence.streams import residue
 from layout_advise.mockup.ir.effects import BITS
-from layout_advise.mockup.ir.lifted import Load, Operand, Prefetch, Store
+from layout_advise.mockup.ir.lifted import Linear, Load, Operand, Prefetch, Store
 from layout_advise.mockup.remap.field_runs import RunPiece
 from layout_advise.mockup.remap.plan import ElementPlace
 
@@ -131,10 +132,24 @@ class MemoryWriter(ElementPlaces):
                     )
         if place.within is None:
             return places
-        return [
-            f"({self.within(access, place.within, p.at)} ? {at} : (uint8_t *)({self.old_place(access, p.at)}))"
-            for p, at in zip(place.pieces, places, strict=True)
-        ]
+        return [self.either(access, place, p, at) for p, at in zip(place.pieces, places, strict=True)]
+
+    def either(self, access: Access, place: ElementPlace, piece: RunPiece, new: str) -> str:
+        """The address ``new`` of a piece, or where it was of other memory. Where the pointer of the call tells which, and
+        what loops add to it is the same in both, it is one pointer that they add it to, as in a source."""
+        assert place.within is not None
+        entered = self.context.entered.get(place.site.number)
+        if entered is None or self.context.check:
+            inside = self.within(access, place.within, piece.at)
+            return f"({inside} ? {new} : (uint8_t *)({self.old_place(access, piece.at)}))"
+        start = dict(entered.site.offset.terms)
+        moved = {atom: coef for atom, coef in access.address.terms if atom not in start}
+        if place.terms or moved != dict(place.along) or access.uid in self.context.wrong:
+            return f"({self.inside(place.site)} ? {new} : (uint8_t *)({self.old_place(access, piece.at)}))"
+        fixed = self.new_place(access, replace(place, along=()), piece)
+        old = self.linear(Linear(access.address.const, entered.site.offset.terms), piece.at)
+        steps = "".join(f" + {integer(coef, 'i64')} * {self.text(atom)}" for atom, coef in place.along)
+        return f"({self.inside(place.site)} ? {fixed} : (uint8_t *)({old})){steps}"
 
     def byte_mask(self, mask: ByteMask) -> str:
         """The comparison of all bytes at once."""

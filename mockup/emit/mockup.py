@@ -21,6 +21,7 @@ from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_
 from layout_advise.mockup.emit.frame import (
     base_arguments,
     buffer_specs,
+    enter_text,
     header,
     kernel_name,
     kernel_text,
@@ -46,6 +47,7 @@ from layout_advise.mockup.emit.writer_state import WriterContext
 from layout_advise.mockup.evidence.binding import accesses, bind
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.remap.entered_indices import entered_sites
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.tracer.trace.trace import Trace
 
@@ -156,6 +158,7 @@ def _context(
         known=frozenset(loop.uid for loop in loops(lifted.body) if loop.known and still_known(loop, placed)),
         masks=byte_masks(lifted, SSE if settings.check else settings.vector_bytes),
         simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
+        entered={} if trace.threads else entered_sites(placed, lifted),
     )
 
 
@@ -213,4 +216,6 @@ def _code(
     kernel = kernel_name(lifted)
     yield kernel_text(lifted, context.scope, writer, kernel, list(arrays.at), settings.variant, arrays.places)
     handed = (f"context->buffers[{b}] + {o}" for pointer, (b, o) in arrays.at.items() if pointer not in arrays.places)
-    yield run_text(kernel, [*base_arguments(lifted, writer), *handed])
+    entered = context.entered.values()
+    yield enter_text(entered)
+    yield run_text(kernel, [*base_arguments(lifted, writer), *handed], entered)

@@ -8,6 +8,7 @@ from layout_advise.mockup.emit.copies import axis_text, place_text
 from layout_advise.mockup.emit.writer_state import Cut, Text
 from layout_advise.mockup.evidence.binding import Access
 from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, LiftedLoop, Linear, Load, Store, Val
+from layout_advise.mockup.remap.entered_indices import Entered
 from layout_advise.mockup.remap.field_runs import RunPiece
 from layout_advise.mockup.remap.plan import ElementPlace, Site
 
@@ -120,12 +121,13 @@ class ElementPlaces(Text):
     def divide(self, site: Site, start: int | None) -> None:
         """The digits at ``site``; ``start`` is what the compiler is told that they make up."""
         structure = site.relayout.structure
+        if start is None and site.number in self.context.entered:
+            self.enter(self.context.entered[site.number])
+            return
         rest = self.given.of(("rest", site.number), f"rest{site.number}")
         single = len(structure.dims) == 1
         self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
-        for given in site.given:
-            beyond = f"(uint64_t){self.text(given.operand)} >" if given.most else f"{self.text(given.operand)} !="
-            self.put(f"if ({beyond} {given.value}) __builtin_trap(); /* as in the traced call */")
+        self.take_for_granted(site)
         if start is not None:
             self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
         # what no term is added to is an element's own place, and not before the first: half the instructions
@@ -135,6 +137,24 @@ class ElementPlaces(Text):
             self.put(f"const int64_t {self.digit(site.number, k)} = {cut} / {dim.stride}{close};")
             if k + 1 < len(structure.dims):
                 self.put(f"{rest} %= {dim.stride};")
+
+    def take_for_granted(self, site: Site) -> None:
+        """Ends the process where what the digits at ``site`` rest on is not so."""
+        for given in site.given:
+            beyond = f"(uint64_t){self.text(given.operand)} >" if given.most else f"{self.text(given.operand)} !="
+            self.put(f"if ({beyond} {given.value}) __builtin_trap(); /* as in the traced call */")
+
+    def enter(self, entered: Entered) -> None:
+        """The digits at a site that the call brings along."""
+        self.take_for_granted(entered.site)
+        for k in range(len(entered.site.relayout.structure.dims)):
+            self.put(f"const int64_t {self.digit(entered.site.number, k)} = entered[{entered.slot + k}];")
+        if entered.inside is not None:
+            self.put(f"const int {self.inside(entered.site)} = (int)entered[{entered.inside}];")
+
+    def inside(self, site: Site) -> str:
+        """The name of whether the pointer that a site starts from is one into the structure."""
+        return self.given.of(("inside", site.number), f"inside{site.number}")
 
     def beside(self, site: Site) -> tuple[Site, tuple[int, ...]] | None:
         """A site written at the same item that lies whole elements away, whatever the values, and how many by dimension.

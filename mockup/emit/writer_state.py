@@ -14,6 +14,7 @@ from layout_advise.mockup.emit.scope import Scope
 from layout_advise.mockup.emit.simd.chosen_loops import SimdLoops
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val
+from layout_advise.mockup.remap.entered_indices import Entered
 from layout_advise.mockup.remap.plan import RemapPlan
 
 
@@ -52,6 +53,8 @@ class WriterContext:
     masks: Mapping[int, ByteMask]
     """By statement, what it is the last bit of."""
     simd: SimdLoops
+    entered: Mapping[int, Entered]
+    """By site, the indices that the call brings along."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@
  *   void la_copy_in(struct la_context *);        old layout -> new buffers
  *   void la_run(struct la_context *);            the hotspot, once; fills context->out
  *   void la_copy_out(struct la_context *);       new buffers -> old layout
+ *   const uint32_t la_entered;                   how many numbers a call brings along: indices of what its registers point to
+ *   void la_enter(const struct la_context *, int64_t *);  makes them of context->in
+ *   void la_run_entered(struct la_context *);    la_run with those at context->entered; all three or none of them
  *   uint8_t *la_place(const struct la_context *, int64_t old);
  *                                                where the byte at an old address is now: NULL where it was, LA_NOWHERE if the
  *                                                new layout is without it. Only where something is put back between calls.
@@ -18,7 +21,7 @@
 #define LAYOUT_ADVISE_ABI_H
 #include <stdint.h>
 
-#define LA_ABI 3u
+#define LA_ABI 4u
 #define LA_MAX_BUFFERS 512u
 #define LA_NOWHERE 1u
 
@@ -61,5 +64,6 @@ struct la_context {
     struct la_registers out;
     struct la_check check;
     uint8_t *buffers[LA_MAX_BUFFERS];
+    const int64_t *entered; /* entry.S knows the offset */
 };
 #endif

@@ -167,7 +167,10 @@ struct la_batch { /* entry.S knows the offsets */
     uint64_t upper;                             /* 72: some call finds something in the upper half of a vector register */
     const struct la_put *put;                   /* 80: what is put back next, after a call */
     const uint64_t *puts;                       /* 88: how much after each call, from this one on; NULL: nothing */
+    const int64_t *entered;                     /* 96: what the next call brings along */
+    uint64_t entered_bytes;                     /* 104: for one call */
 };
+_Static_assert(__builtin_offsetof(struct la_context, entered) == 8584, "entry.S");
 extern struct la_batch la_batch;
 uint64_t la_calls_bytes(void);
 void la_record_event(const struct la_frame *frame);
@@ -311,6 +314,10 @@ struct la_variant {
     void (*copy_in)(struct la_context *);
     void (*run)(struct la_context *);
     void (*copy_out)(struct la_context *);
+    void (*enter)(const struct la_context *, int64_t *); /* with run_entered; NULL: its calls bring nothing along */
+    void (*run_entered)(struct la_context *);
+    uint64_t entered_count;
+    int64_t *entered; /* for each call of the batch, or the one call */
     int filled;
     uint64_t lines;       /* changed lines of one run */
     uint64_t *line_at;    /* their addresses, and in the highest byte which words */
@@ -337,6 +344,7 @@ void la_records_in_child(void);
 const char *la_fill_buffers(struct la_variant *v, int poison);
 void la_call(struct la_variant *v);
 void la_rewind_batch(const struct la_variant *v);
+const char *la_enter_anew(void); /* what the calls of mock-ups bring along, after other calls were set; an error text or NULL */
 void la_replay_of(uint64_t target); /* what la_replay_batch needs to know */
 void la_replay_at(uint64_t target, struct la_registers *in);
 uint64_t *la_map_records(const char *path, uint64_t capacity); /* a file on tmpfs; NULL */

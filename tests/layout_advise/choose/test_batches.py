@@ -322,6 +322,42 @@ def test_a_mock_up_of_the_batch_and_a_wrong_one(parked: AgentProcess, tmp_path: 
     assert equal == [True, True, False]
 
 
+BROUGHT = """
+const uint32_t la_entered = 2;
+void la_enter(const struct la_context *c, int64_t *entered) {
+    entered[0] = (struct p *)c->in.gpr[7] - OLD;
+    entered[1] = (int64_t)c->in.gpr[6];
+}
+void la_run_entered(struct la_context *c) {
+    if (c->entered[1] != (int64_t)c->in.gpr[6]) __builtin_trap();
+    run(c, c->entered[0]);
+}
+void la_run(struct la_context *c) { (void)c; __builtin_trap(); }
+"""
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["batch", "one call"])
+def test_what_the_calls_bring_along_is_made_of_their_registers(alone: bool, parked: AgentProcess, tmp_path: Path) -> None:
+    place, x = particles(parked), state_before(FIRST)
+    text = MOCKUP % {"count": COUNT, "base": place.start, "extra": ""}
+    text = text.replace("void la_run(struct la_context *c) {", "static void run(struct la_context *c, long first) {")
+    text = text.replace("    long first = (struct p *)c->in.gpr[7] - OLD;\n", "") + BROUGHT
+    if alone:
+        parked.unbatch()
+    with parked.fork() as fork:
+        number = fork.load(compiled(text, tmp_path / "brought.so"))
+        result = fork.run(number, forbidden=[place])
+        after = positions(fork, place)
+    with parked.fork() as fork:
+        original = fork.run(0)
+    if alone:
+        assert result.registers.vector[0][:8] == original.registers.vector[0][:8]
+        one_call(x, FIRST)
+    else:
+        assert sums(result) == [one_call(x, FIRST + k) for k in range(SIZE)]
+    assert np.array_equal(after, x)
+
+
 def test_the_trace_holds_all_calls_in_order(parked: AgentProcess, program: Path) -> None:
     binary = ElfBinary.open_module(str(program))
     region = binary.region(binary.find("move"), parked.load_base, callees=True)

@@ -168,7 +168,7 @@ def test_what_is_not_a_mock_up_is_refused(tmp_path: Path) -> None:
         compile_mockup("int x;", tmp_path / "m.so")
     exported = '__attribute__((visibility("default")))'
     old = f"{exported} const unsigned la_abi = 1; {exported} void la_run(void) {{}}"
-    with pytest.raises(MockupError, match=r"^m\.so cannot be loaded: its interface is 1, not 3; build it anew$"):
+    with pytest.raises(MockupError, match=r"^m\.so cannot be loaded: its interface is 1, not 4; build it anew$"):
         compile_mockup(old, tmp_path / "m.so")
     (tmp_path / "text.so").write_text("no library")
     with pytest.raises(MockupError, match=r"^text\.so cannot be loaded: "):

@@ -89,7 +89,8 @@ struct la_reply la_cmd_batch(const struct la_command *c)
     if (!c->word[0]) {
         la_batch.count = 0;
         la_parked.gpr[4] = own_rsp;
-        return la_answer(NULL, 0);
+        const char *failed = la_enter_anew();
+        return failed ? la_fail(failed) : la_answer(NULL, 0);
     }
     uint64_t count = c->word[0], bytes = la_up(count * sizeof(struct la_recorded), LA_PAGE);
     struct la_recorded *calls = la_memory(bytes);
@@ -117,5 +118,6 @@ struct la_reply la_cmd_batch(const struct la_command *c)
     la_batch.returned = returned;
     la_batch.upper = (uint64_t)any_upper_half(calls, count);
     la_batch.count = count;
-    return la_answer(NULL, 0);
+    const char *failed = la_enter_anew();
+    return failed ? la_fail(failed) : la_answer(NULL, 0);
 }

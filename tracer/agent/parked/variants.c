@@ -38,6 +38,8 @@ void la_rewind_batch(const struct la_variant *v)
     la_batch.at = la_batch.calls;
     la_batch.to = la_batch.returned;
     la_batch.left = la_batch.count;
+    la_batch.entered = v ? v->entered : NULL;
+    la_batch.entered_bytes = v ? v->entered_count * sizeof *v->entered : 0;
     la_rewind_puts(v);
 }
 
@@ -60,9 +62,10 @@ void la_call(struct la_variant *v)
         else
             la_replay_original();
     } else {
-        replay_setup(la_batch.count ? (uint64_t)la_mockup_batch : (uint64_t)v->run, &la_parked);
+        la_batch.run = v->entered ? v->run_entered : v->run;
+        v->context->entered = v->entered;
+        replay_setup(la_batch.count ? (uint64_t)la_mockup_batch : (uint64_t)la_batch.run, &la_parked);
         la_replay_state.context = v->context;
-        la_batch.run = v->run;
         la_replay_mockup();
     }
 }
@@ -76,6 +79,7 @@ struct la_reply la_cmd_load(const struct la_command *c)
     void *so = dlopen(la_command_path(c), RTLD_NOW | RTLD_LOCAL);
     const char *failed = so ? NULL : dlerror();
     void *place = so ? dlsym(so, "la_place") : NULL; /* it may be missing: the words for that are allocated, too */
+    const uint32_t *entered = so ? dlsym(so, "la_entered") : NULL;
     if (so)
         dlerror();
     la_aside = 0;
@@ -88,9 +92,15 @@ struct la_reply la_cmd_load(const struct la_command *c)
     *(void **)&v->run = dlsym(so, "la_run");
     *(void **)&v->copy_out = dlsym(so, "la_copy_out");
     *(void **)&v->place = place;
+    if (entered) {
+        v->entered_count = *entered;
+        *(void **)&v->enter = dlsym(so, "la_enter");
+        *(void **)&v->run_entered = dlsym(so, "la_run_entered");
+    }
     if (count && *count > LA_MAX_BUFFERS)
         return la_fail("the mock-up has more arrays than can be handed to it (LA_MAX_BUFFERS in abi.h)");
-    if (!abi || *abi != LA_ABI || !count || (*count && !v->spec) || !v->copy_in || !v->run || !v->copy_out)
+    if (!abi || *abi != LA_ABI || !count || (*count && !v->spec) || !v->copy_in || !v->run || !v->copy_out ||
+        (entered && (!v->enter || !v->run_entered)))
         return la_fail("not a mock-up of this version (abi.h)");
     v->context = la_memory(la_up(sizeof *v->context, LA_PAGE));
     if (!v->context)
@@ -167,6 +177,35 @@ static uint8_t *buffer(const struct la_buffer_spec *spec)
     return (uint8_t *)at + spec->offset;
 }
 
+/* What the calls bring along: made once, of the registers that they are entered with. */
+static const char *enter_calls(struct la_variant *v)
+{
+    const uint64_t calls = la_batch.count ? la_batch.count : 1;
+    if (!v->entered_count)
+        return NULL;
+    int64_t *made = la_memory(la_up(calls * v->entered_count * sizeof *made, LA_PAGE));
+    if (!made)
+        return "no memory for what the mock-up's calls bring along";
+    uint64_t kept[16];
+    la_copy(kept, v->context->in.gpr, sizeof kept);
+    for (uint64_t i = 0; i < calls; i++) {
+        if (la_batch.count)
+            la_copy(v->context->in.gpr, la_batch.calls[i].gpr, sizeof kept);
+        v->enter(v->context, made + i * v->entered_count);
+    }
+    la_copy(v->context->in.gpr, kept, sizeof kept);
+    v->entered = made;
+    return NULL;
+}
+
+const char *la_enter_anew(void)
+{
+    const char *failed = NULL;
+    for (uint64_t i = 1; i < variant_count && !failed; i++)
+        failed = la_variants[i].filled ? enter_calls(&la_variants[i]) : NULL;
+    return failed;
+}
+
 const char *la_fill_buffers(struct la_variant *v, int poison)
 {
     if (v == &la_variants[0] || v->filled)
@@ -181,7 +220,8 @@ const char *la_fill_buffers(struct la_variant *v, int poison)
     }
     v->copy_in(v->context);
     v->filled = 1;
-    return la_translate_puts(v);
+    const char *failed = enter_calls(v);
+    return failed ? failed : la_translate_puts(v);
 }
 
 /* protect = 0: give the pages of [start, end) back the protection that `maps` (read before) has for them. */

@@ -346,6 +346,10 @@ la_mockup_batch:
     mov la_batch+16(%rip), %r13
     mov la_batch+48(%rip), %r14
 1:  la_stack_words
+    mov la_batch+96(%rip), %rax
+    mov %rax, 8584(%r12)
+    add la_batch+104(%rip), %rax
+    mov %rax, la_batch+96(%rip)
     .irp n, 0, 1, 2, 3, 4, 5, 6, 7
     movups 16*\n(%rbx), %xmm0
     movups %xmm0, 8+16*\n(%r12)

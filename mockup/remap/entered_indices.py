@@ -1,0 +1,58 @@
+"""Indices that a call brings along: of the elements that its arguments point to.
+
+In a program in the new layout the caller has the index, or the pointer into the new arrays. That a mock-up makes it of an
+old pointer, by division, is no cost of the layout. So it is made before the call, outside of what is timed
+(``docs/decisions/0106``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from layout_advise.mockup.ir.effects import FS_BASE, Gpr
+from layout_advise.mockup.ir.lifted import Lifted, Val
+from layout_advise.mockup.remap.plan import RemapPlan, Site
+
+MOST_ENTERED = 64
+"""So many numbers a call brings along at most; what is beyond is made in the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """The index that the address in general ``register`` makes up at ``site``: its digits from ``slot`` on, and behind them,
+    of a tested site, whether it is one of the structure's elements."""
+
+    site: Site
+    register: int
+    slot: int
+
+    @property
+    def inside(self) -> int | None:
+        """The slot of that; None where the site is not tested."""
+        return self.slot + len(self.site.relayout.structure.dims) if self.site.tested else None
+
+    @property
+    def end(self) -> int:
+        """The first slot behind."""
+        return self.slot + len(self.site.relayout.structure.dims) + self.site.tested
+
+
+def entered_sites(plan: RemapPlan, lifted: Lifted) -> Mapping[int, Entered]:
+    """By its number each site that starts from nothing but a pointer in a general register at the entry."""
+    registers = {
+        live.value.number: live.location.number
+        for live in lifted.live_ins
+        if isinstance(live.location, Gpr) and live.location != FS_BASE and live.half is None and live.value.ty == "i64"
+    }
+    found: dict[int, Entered] = {}
+    slot = 0
+    for site in (site for sites in plan.sites.values() for site in sites):
+        terms = site.offset.terms
+        atom = terms[0][0] if len(terms) == 1 and terms[0][1] == 1 else None
+        if not isinstance(atom, Val) or atom.number not in registers:
+            continue
+        one = Entered(site, registers[atom.number], slot)
+        if one.end <= MOST_ENTERED:
+            found[site.number], slot = one, one.end
+    return found
