@@ -16,6 +16,7 @@ from layout_advise.mockup.evidence.binding import Access, access_bytes, executed
 from layout_advise.mockup.evidence.streams import residue
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Linear, Load, Operand, Prefetch, Store
+from layout_advise.mockup.remap.entered_indices import goes_on_alike
 from layout_advise.mockup.remap.field_runs import RunPiece
 from layout_advise.mockup.remap.plan import ElementPlace
 
@@ -142,9 +143,7 @@ class MemoryWriter(ElementPlaces):
         if entered is None or self.context.check:
             inside = self.within(access, place.within, piece.at)
             return f"({inside} ? {new} : (uint8_t *)({self.old_place(access, piece.at)}))"
-        start = dict(entered.site.offset.terms)
-        moved = {atom: coef for atom, coef in access.address.terms if atom not in start}
-        if place.terms or moved != dict(place.along) or access.uid in self.context.wrong:
+        if access.uid in self.context.wrong or not goes_on_alike(access, place, entered):
             return f"({self.inside(place.site)} ? {new} : (uint8_t *)({self.old_place(access, piece.at)}))"
         fixed = self.new_place(access, replace(place, along=()), piece)
         old = self.linear(Linear(access.address.const, entered.site.offset.terms), piece.at)

@@ -47,7 +47,7 @@ from layout_advise.mockup.emit.writer_state import WriterContext
 from layout_advise.mockup.evidence.binding import accesses, bind
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.mockup.remap.entered_indices import entered_sites
+from layout_advise.mockup.remap.entered_indices import entered_sites, translated
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.tracer.trace.trace import Trace
 
@@ -73,7 +73,7 @@ class Emitted:
     wide: bool
     """Whether there are vector types in it."""
     translated: frozenset[str] = frozenset()
-    """As in :class:`~layout_advise.mockup.remap.plan.RemapPlan`."""
+    """Ids of structures (:func:`~layout_advise.mockup.remap.entered_indices.translated`)."""
 
 
 def emit(
@@ -105,7 +105,7 @@ def emit(
         not settings.turned and settings.blocks is None and nothing_packed(lifted),
         overlaps(lifted.body, context.plan, context.pointers),
         bool(context.simd.abreast or packs.at),
-        context.plan.translated,
+        translated(context.plan, lifted, context.entered),
     )
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from layout_advise.mockup.evidence.binding import Access, accesses
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted, Val
-from layout_advise.mockup.remap.plan import RemapPlan, Site
+from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan, Site
 
 MOST_ENTERED = 64
 """So many numbers a call brings along at most; what is beyond is made in the call."""
@@ -36,6 +37,26 @@ class Entered:
     def end(self) -> int:
         """The first slot behind."""
         return self.slot + len(self.site.relayout.structure.dims) + self.site.tested
+
+
+def goes_on_alike(access: Access, place: ElementPlace, entered: Entered) -> bool:
+    """Returns whether loops add the same to the new place of an access as to the old one: then both go on from a pointer."""
+    start = dict(entered.site.offset.terms)
+    moved = {atom: coef for atom, coef in access.address.terms if atom not in start}
+    return not place.terms and moved == dict(place.along)
+
+
+def translated(plan: RemapPlan, lifted: Lifted, entered: Mapping[int, Entered]) -> frozenset[str]:
+    """Ids of the structures of which addresses are made places one by one: each access is tested, or the index is made of a
+    pointer that the innermost loop loads."""
+    found = set(plan.by_pointer)
+    for access in accesses(lifted.body):
+        place = plan.places.get(access.uid)
+        if place is not None and place.within is not None:
+            known = entered.get(place.site.number)
+            if known is None or not goes_on_alike(access, place, known):
+                found.add(place.relayout.structure.id)
+    return frozenset(found)
 
 
 def entered_sites(plan: RemapPlan, lifted: Lifted) -> Mapping[int, Entered]:

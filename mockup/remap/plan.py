@@ -104,9 +104,9 @@ class RemapPlan:
     lows: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """By access to a merged structure, the digits of the lowest element where its reference went, and how often it did."""
 
-    translated: frozenset[str] = frozenset()
-    """Ids of the structures of which addresses are made places one by one: they are tested (:attr:`ElementPlace.within`), or
-    the index is made of a pointer that the innermost loop loads, in whose place a source would have an index."""
+    by_pointer: frozenset[str] = frozenset()
+    """Ids of the structures to which an index is made of a pointer that the innermost loop loads, in whose place a source
+    would have an index."""
 
     def alike(self, site: Site, other: Site) -> bool:
         """Returns whether what ``site`` and ``other`` start are indices of one element each, in structures that share their
@@ -223,10 +223,8 @@ class _Planner:
         over_fields = {counter for place in self.places.values() for counter, _ in place.along}
         found = ((loop.uid, self._strip_block(loop)) for loop in _loops_of_elements(lifted.body, over_fields))
         blocks = {uid: block for uid, block in found if block}
-        tested = {place.relayout.structure.id for place in self.places.values() if place.within}
-        return RemapPlan(
-            self.places, self.sites, blocks, frozenset(self.written), translated=frozenset(tested | self.by_pointer)
-        )
+        written, loaded = frozenset(self.written), frozenset(self.by_pointer)
+        return RemapPlan(self.places, self.sites, blocks, written, by_pointer=loaded)
 
     def place(
         self,
