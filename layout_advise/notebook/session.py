@@ -23,7 +23,6 @@ from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.plan import StructurePlan
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.pages import html, terminal
-from layout_advise.reports.pages.tables import ranked
 from layout_advise.reports.words import plan_words
 from layout_advise.reports.words.headline import headline
 from layout_advise.reports.words.structure_words import structure_line
@@ -51,10 +50,9 @@ class AdviceRun:
     @property
     def candidates(self) -> ItemTable[CandidateReport]:
         """The layouts that were tried, the advised one first; the columns are those of ``report --format csv``."""
-        found = tuple(candidate for hotspot in self.report.hotspots for candidate in ranked(hotspot))
-        known = [row for row in rows.records(self.report) if row["candidate"]]
-        every = {id(one): row for one, row in zip(found, known, strict=True)}
-        return ItemTable("layout", found, lambda one: one.id, lambda one: every[id(one)])
+        known = [each for hotspot in self.report.hotspots for each in rows.of_candidates(hotspot)]
+        every = {id(one): row for one, row in known}
+        return ItemTable("layout", tuple(one for one, _ in known), lambda one: one.id, lambda one: every[id(one)])
 
     @property
     def plan(self) -> ItemTable[StructurePlan]:

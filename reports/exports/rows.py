@@ -51,9 +51,14 @@ def records(report: Report) -> list[dict[str, Any]]:
     """One dictionary a candidate by column, in the order of the report; a region without candidates has one row."""
     found = []
     for hotspot in report.hotspots:
-        region = _region(hotspot)
-        found += [region | _candidate(c, hotspot) for c in ranked(hotspot)] or [dict.fromkeys(COLUMNS) | region]
+        found += [row for _, row in of_candidates(hotspot)] or [dict.fromkeys(COLUMNS) | _region(hotspot)]
     return found
+
+
+def of_candidates(hotspot: HotspotReport) -> list[tuple[CandidateReport, dict[str, Any]]]:
+    """The candidates of a region, the advised one first, each with its row."""
+    region = _region(hotspot)
+    return [(one, region | _candidate(one, hotspot)) for one in ranked(hotspot)]
 
 
 def _region(hotspot: HotspotReport) -> dict[str, Any]:

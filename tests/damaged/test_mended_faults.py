@@ -22,10 +22,12 @@ from layout_advise.errors import BinaryError, LayoutAdviseError, UsageError
 from layout_advise.farm.listing import read_list
 from layout_advise.farm.rows import read_rows
 from layout_advise.mockup.machine.image import open_image
+from layout_advise.notebook.session import open_run as open_in_notebook
 from layout_advise.opencl.host.spec import read_spec
 from layout_advise.rundir import open_run
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.elf_checks import damage_named, without_damaged
+from layout_advise.tracer.program.entries.line_headers import has_room
 from layout_advise.tracer.trace.consistency import check
 from layout_advise.tracer.trace.trace_file import read_trace
 from tests.support.fuzzing.elf_fields import ElfFields
@@ -118,6 +120,31 @@ def test_tables_of_files_that_hold_something_else(
     assert line is not None
     assert line.line == 5
     assert name is None or line.short() == f"{name}:5"
+
+
+def test_a_line_program_with_more_folders_than_there_is_room_for_is_not_read(known: Samples, tmp_path: Path) -> None:
+    """Two million folders of no bytes each; with 2**60 it had no end."""
+    data, count = re.subn(
+        rb"\x01\x01\x1f.(?=.{2,40}\x02\x01\x1f\x02)", b"\x00\xff\xff\x7f", known.elf[0].data, flags=re.DOTALL
+    )
+    assert count > 0
+    path = tmp_path / "program"
+    path.write_bytes(data)
+    path.chmod(0o755)
+    binary = ElfBinary.open(path)
+    assert binary.line(next(one for one in binary.functions if one.name == "step").start) is None
+    for content, room in ((known.elf[0].data, True), (data, False)):
+        info = ELFFile(io.BytesIO(content)).get_dwarf_info()
+        assert {has_room(info, unit) for unit in info.iter_CUs()} == {room}
+
+
+def test_a_layout_without_an_id_has_a_row_in_a_notebook(known: Samples, run: Path) -> None:
+    report = msgspec.json.decode((run / "report.json").read_bytes())
+    report["hotspots"][0]["candidates"][0]["id"] = ""
+    (run / "report.json").write_bytes(msgspec.json.encode(report))
+    opened = open_in_notebook(run)
+    assert "<table>" in opened.candidates._repr_html_()
+    assert len(opened.candidates) == len(report["hotspots"][0]["candidates"])
 
 
 @CONTENTS

@@ -12,6 +12,7 @@ from elftools.dwarf.lineprogram import LineProgram
 
 from layout_advise.tracer.program.dwarf import DebugInfo
 from layout_advise.tracer.program.entries.attributes import number, text
+from layout_advise.tracer.program.entries.line_headers import has_room
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ class LineTable:
     def _program(self, unit: CompileUnit) -> LineProgram | None:
         if unit.cu_offset not in self._programs:
             try:
-                program = self._debug.info.line_program_for_CU(unit)
+                info = self._debug.info
+                program = info.line_program_for_CU(unit) if has_room(info, unit) else None
             except (DWARFError, ELFError, KeyError):
                 program = None
             self._programs[unit.cu_offset] = program
