@@ -24,7 +24,7 @@ from layout_advise.opencl.measure.jobs import name_of
 from layout_advise.opencl.policy import OPENCL
 from layout_advise.opencl.tiles.samples import SHAPES, samples
 from layout_advise.opencl.tiles.stored import SCHEMA, Calibration, machine_name, store
-from layout_advise.opencl.tiles.train import cross_validated, learner, loss, trained
+from layout_advise.tiles.train import cross_validated, learner, loss, trained
 from layout_advise.progress import Progress
 
 SEED = 2015

@@ -34,8 +34,8 @@ from layout_advise.opencl.tiles.samples import (
     sampled,
 )
 from layout_advise.opencl.tiles.stored import SCHEMA, Calibration, store, stored
-from layout_advise.opencl.tiles.train import cross_validated, loss, trained
-from layout_advise.opencl.tiles.tree import TileTree, TreeNode
+from layout_advise.tiles.train import cross_validated, loss, trained
+from layout_advise.tiles.tree import TileTree, TreeNode
 from tests.support.opencl.kernels import FORCES, device
 
 ALWAYS_16 = TileTree((TreeNode(-1, 0.0, -1, -1, 16),), 0.0)
