@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +19,9 @@ DAY = 86400
 
 
 def folder() -> Path:
-    """The folder of all of them."""
-    return cache_folder() / "calibrations"
+    """The folder of all of them: ``LAYOUT_ADVISE_CALIBRATIONS``, else one in the user's cache."""
+    own = os.environ.get("LAYOUT_ADVISE_CALIBRATIONS")
+    return Path(own) if own else cache_folder() / "calibrations"
 
 
 def file_for(words: Sequence[str], prefix: str = "") -> Path:

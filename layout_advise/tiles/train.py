@@ -20,7 +20,7 @@ SEED = 2015
 ShapeT_co = TypeVar("ShapeT_co", bound=Shaped, covariant=True)
 
 
-class Timed(Protocol[ShapeT_co]):
+class TimedTiles(Protocol[ShapeT_co]):
     """A calibration kernel that was timed."""
 
     @property
@@ -35,7 +35,7 @@ class Timed(Protocol[ShapeT_co]):
         """The tile of ``times`` that stands for ``tile``, which may be too long for the shape."""
 
 
-def trained(samples: Sequence[Timed[Shaped]], extra: str = "opencl") -> TileTree:
+def trained(samples: Sequence[TimedTiles[Shaped]], extra: str = "opencl") -> TileTree:
     """The tree whose price of a leaf does best on shapes that it was not trained on; of equal ones the simplest. Raises
     MachineError where scikit-learn is missing, which ``extra`` brings."""
     path = learner(extra)(random_state=SEED).cost_complexity_pruning_path(*_rows(samples))
@@ -46,17 +46,17 @@ def trained(samples: Sequence[Timed[Shaped]], extra: str = "opencl") -> TileTree
     return _grown(samples, max(alpha for alpha, loss in losses.items() if loss <= least * 1.002))
 
 
-def loss(samples: Sequence[Timed[ShapeT_co]], tile: Callable[[ShapeT_co], int]) -> float:
+def loss(samples: Sequence[TimedTiles[ShapeT_co]], tile: Callable[[ShapeT_co], int]) -> float:
     """The time with the tiles chosen over that with the best ones, in the mean."""
     return fmean(sample.times[sample.known(tile(sample.shape))] / best(sample) for sample in samples)
 
 
-def best(sample: Timed[Shaped]) -> float:
+def best(sample: TimedTiles[Shaped]) -> float:
     """The time with the best tile."""
     return min(sample.times.values())
 
 
-def cross_validated(samples: Sequence[Timed[Shaped]], alpha: float) -> float:
+def cross_validated(samples: Sequence[TimedTiles[Shaped]], alpha: float) -> float:
     """The loss on shapes that a tree has not seen."""
     order = np.random.default_rng(SEED).permutation(len(samples))
     folds = min(FOLDS, len(samples))
@@ -78,12 +78,12 @@ def learner(extra: str = "opencl") -> Any:
     return DecisionTreeClassifier
 
 
-def _rows(samples: Sequence[Timed[Shaped]]) -> tuple[list[tuple[float, ...]], list[int]]:
+def _rows(samples: Sequence[TimedTiles[Shaped]]) -> tuple[list[tuple[float, ...]], list[int]]:
     good = [(s.shape.features, tile) for s in samples for tile, ns in s.times.items() if ns <= AS_GOOD * best(s)]
     return [features for features, _ in good], [tile for _, tile in good]
 
 
-def _grown(samples: Sequence[Timed[Shaped]], alpha: float) -> TileTree:
+def _grown(samples: Sequence[TimedTiles[Shaped]], alpha: float) -> TileTree:
     made = learner()(random_state=SEED, ccp_alpha=alpha).fit(*_rows(samples))
     own = made.tree_
     tiles = made.classes_[np.argmax(own.value[:, 0, :], axis=1)]

@@ -241,7 +241,7 @@ class Candidate:
     ``families`` as in the report's contract (``soa``, ``aosoa``, ``split``, ``permute``, ``compact``, ``pad``,
     ``reorder``, ``merge``); ``block`` the lane count of ``aosoa``; ``derivation`` the rules used, in order. ``keeps_cold``
     tells that a permanent version has to keep the unused fields in a second (cold) structure. ``proposers`` are the ways by
-    which it was found: ``rules``, ``search``, ``field graph``, ``affinity``.
+    which it was found: ``rules``, ``search``, ``field graph``, ``affinity``, ``tiles``.
     """
 
     id: str

@@ -17,6 +17,8 @@ from layout_advise.errors import MachineError
 from layout_advise.mockup.run.build import build
 from layout_advise.tiles.processor.kernels import DECLARATION, source
 from layout_advise.tiles.processor.shapes import WHOLE, ClusterWalk, WalkSample, tiles_of
+from layout_advise.tracer.process.build_cache import cache_folder
+from layout_advise.tracer.sampling.turns import own_turn
 
 COMPILER, FLAGS = "gcc", ("-O3",)
 """The compiler of mock-ups; with vectors, as these have them."""
@@ -45,7 +47,7 @@ class Walks:
         self._ffi.cdef(DECLARATION)
         self._library: Any = self._ffi.dlopen(str(built.path))
 
-    def calls(self, tile: int, walk: Walk, calls: int) -> float:
+    def calls(self, tile: int, walk: CalibrationWalk, calls: int) -> float:
         """So many calls of a walk in a tile; ns of the thread that they took in all. Each goes on with the runs behind those
         of the call before, in whatever tile that was: what it left in the caches would else be found there."""
         shape, at = walk.shape, walk.gone_on(calls)
@@ -56,7 +58,7 @@ class Walks:
         return float(self._library.la_calls(which, data, shape.elements, walk.pitch, starts, *given, calls))
 
 
-class Walk:
+class CalibrationWalk:
     """The data that a walk goes through, which is the same in every tile: what is computed does not change how long it
     takes. ``runs`` in one call begin at elements of ``starts``; 0 for a stream."""
 
@@ -86,7 +88,7 @@ class Walk:
 def sampled(walks: Walks, shape: ClusterWalk, rounds: int = ROUNDS) -> WalkSample:
     """The walk of a shape in every tile: blocks of calls behind one that is not timed, in turns that begin with another tile
     each round; the median of the rounds."""
-    walk, tiles = Walk(shape), tiles_of(shape.elements)
+    walk, tiles = CalibrationWalk(shape), tiles_of(shape.elements)
     once = min(walks.calls(tiles[0], walk, 1) for _ in range(2))
     calls = max(1, min(MOST_CALLS, round(BLOCK_NS / max(once, 1.0))))
     found: dict[int, list[float]] = {tile: [] for tile in tiles}
@@ -104,11 +106,14 @@ def samples(shapes: Sequence[ClusterWalk], tell: Callable[[str], None], rounds: 
     found: list[WalkSample] = []
     built: dict[tuple[int, int], Walks] = {}
     every = tiles_of(WHOLE)
-    with tempfile.TemporaryDirectory(prefix="layout-advise-") as folder:
+    cache = cache_folder()  # libraries can be loaded from there
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="calibration-", dir=cache) as folder:
         for number, shape in enumerate(shapes, 1):
             tell(f"processor: calibration kernel {number} of {len(shapes)}")
             key = shape.members, shape.member_bytes
             if key not in built:
                 built[key] = Walks(*key, every, Path(folder))
-            found.append(sampled(built[key], shape, rounds))
+            with own_turn():
+                found.append(sampled(built[key], shape, rounds))
     return found
