@@ -31,7 +31,7 @@ def file_for(words: Sequence[str], prefix: str = "") -> Path:
 
 
 def read(path: Path, kind: type[Kept]) -> Kept | None:
-    """What a file holds; None where there is none that can be read."""
+    """The content of a file; None where there is none that can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.MsgspecError):

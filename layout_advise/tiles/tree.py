@@ -12,7 +12,7 @@ class Shaped(Protocol):
 
     @property
     def features(self) -> tuple[float, ...]:
-        """What tiles hang on, in the order in which the tree numbers it."""
+        """The numbers that tiles hang on, in the order of the tree."""
 
 
 class TreeNode(msgspec.Struct, frozen=True):

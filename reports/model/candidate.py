@@ -269,6 +269,8 @@ class CandidateReport(msgspec.Struct, frozen=True):
     steps: dict[str, tuple[RuleStep, ...]] = {}
     """By id of a structure the rules one after another with the terms that they lead to, of the fields that take most of
     them; none for a structure that shares records with others."""
+    blocks: tuple[int, ...] = ()
+    """The elements in a block of each of ``arrays``, 0 for one that is not in blocks; empty where ``block`` says it all."""
     change: str = ""
     """Declarations, allocations and accesses as a diff against today's: lines that begin with ``-``, ``+`` or a blank."""
 

@@ -1,4 +1,4 @@
-"""Whether this machine's processor was calibrated, when, and on which processor."""
+"""The calibration of this machine's processor, its day, or that there is none."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _function(name: str, body: str) -> str:
 
 
 def _step(members: int, place: str) -> str:
-    """What is done with an element; ``place`` is that of its member ``K``."""
+    """The statement for an element; ``place`` is that of its member ``K``."""
     own = [place.replace("K", str(k)) for k in range(members)]
     return f"{own[-1]} = {own[-1]} * (real)0.25 + ({' + '.join(own[:-1])}) * (real)0.125;"
 

@@ -41,7 +41,7 @@ class ProcessorCalibration(msgspec.Struct, frozen=True):
 
 
 def is_alike(one: Machine, other: Machine) -> bool:
-    """Whether tiles of one hold on the other: the same processor with the same caches, of however many cores."""
+    """Tells whether tiles of one hold on the other: the same processor with the same caches, of however many cores."""
     return msgspec.structs.replace(one, cores=0) == msgspec.structs.replace(other, cores=0)
 
 

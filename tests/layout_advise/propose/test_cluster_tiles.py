@@ -17,8 +17,8 @@ from layout_advise.reports.model.contract import Machine
 from layout_advise.tiles.processor.shapes import WHOLE, ClusterWalk
 from layout_advise.tiles.processor.stored import SCHEMA, ProcessorCalibration, store
 from layout_advise.tiles.tree import TileTree, TreeNode
-from tests.layout_advise.propose.test_field_clusters import BASE, CLUSTERS, COUNT, FORAGE, GROW, RECORDS, seen, walk
 from tests.support.algebra_structures import is_injective
+from tests.support.tracing.field_walks import BASE, COUNT, FORAGE, GROW, RECORDS, seen, walk
 
 BY_BYTES = TileTree((TreeNode(0, 20.0, 1, 2, 0), TreeNode(-1, 0.0, -1, -1, 128), TreeNode(-1, 0.0, -1, -1, 16)), 0.0)
 """Clusters of up to 20 bytes in tiles of 128, others in tiles of 16."""
@@ -135,4 +135,3 @@ def test_a_tree_that_says_arrays_only_names_what_is_there() -> None:
     assert [c.relayouts for c in found] == [c.relayouts for c in before]
     (arrays,) = (c for c in found if len(c.relayouts[0].buffers) == len(RECORDS.fields))
     assert "tiles" in arrays.proposers
-    assert Suggested(CLUSTERS, "field graph") in suggested(GROW, (FORAGE,))["s0"]

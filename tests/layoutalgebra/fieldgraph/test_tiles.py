@@ -71,6 +71,8 @@ def test_a_tile_that_holds_rows_has_whole_ones() -> None:
 def test_what_it_is_called(tiles: tuple[int, int], families: tuple[str, ...], block: int | None) -> None:
     structure = of_sizes([1000], [8] * 4, [0] * 4, 8)
     found = in_tiles(structure, Suggested(((0, 1), (2, 3)), "tiles", tiles))
+    blocks = tuple(tile for tile in tiles if tile < 1000) + (0, 0)[: 2 * (tiles[1] > 1000)]
+    assert relayout(structure, found.plan).blocks == tuple(block if block > 1 else 0 for block in blocks)
     assert (found.families, found.block, found.proposer) == (families, block, "tiles")
 
 
