@@ -25,9 +25,9 @@ MEMBERS = ((2, 4), (3, 4), (4, 4), (6, 4), (8, 4), (12, 4), (2, 8), (4, 8), (8, 
 
 @dataclass(frozen=True, slots=True)
 class ClusterWalk:
-    """A cluster as tiles hang on it: ``bytes`` of an element in the cluster (Kofler's sigma), its ``members``, the ``elements`` of
-    the structure, and ``trips``, how many of them loops go through one after another before they go on elsewhere: all in
-    a stream, 1 where each is picked by an index."""
+    """A cluster as tiles hang on it: ``bytes`` of an element in it (Kofler's σ), its ``members``, the ``elements`` of the
+    structure, and ``trips``, how many of them loops go through one after another before they go on elsewhere: all in a
+    stream, 1 where each is picked by an index."""
 
     bytes: int
     members: int
