@@ -30,6 +30,12 @@ def own_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(os.getpid()))
 
 
+@pytest.fixture(autouse=True)
+def own_calibrations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """None of those that this machine may have: they would change what is proposed."""
+    monkeypatch.setenv("LAYOUT_ADVISE_CALIBRATIONS", str(tmp_path / "calibrations"))
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A tmpfs of 1 MiB."""

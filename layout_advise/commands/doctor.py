@@ -27,6 +27,7 @@ from rich.markup import escape
 
 from layout_advise.commands import common, installing
 from layout_advise.commands.doctoring import room
+from layout_advise.commands.doctoring.calibrated import calibration
 from layout_advise.commands.doctoring.diagnosis import Diagnosis
 from layout_advise.commands.lifting import doctor_lift
 from layout_advise.errors import MachineError, UsageError
@@ -140,6 +141,7 @@ CHECKS: tuple[Callable[[], Diagnosis], ...] = (
     room.cache,
     room.tracing,
     _vectors,
+    calibration,
 )
 
 

@@ -63,10 +63,11 @@ def _as(candidate: CandidateReport, structures: Sequence[StructureReport]) -> Re
     if any(name not in known for group in wanted for name in group):
         return None
     block = candidate.block or 1
+    lengths = [length or 1 for length in candidate.blocks] or [block] * len(wanted)
     holders = []
-    for group in wanted:
+    for group, length in zip(wanted, lengths, strict=True):
         held = {known[name] for name in group}
-        if len(held) != 1 or (one := next(iter(held))).block != (block if len(group) > 1 or block > 1 else 1):
+        if len(held) != 1 or (one := next(iter(held))).block != length:
             return None
         holders.append(one.structure)
     if len(set(holders)) != len(holders):

@@ -11,6 +11,7 @@ from layout_advise.layoutalgebra.bridges.printed_maps import printed_map
 from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Structure
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.propose.field_clusters import Nearness
+from layout_advise.propose.titles import several_lengths
 from layout_advise.reports.model.candidate import (
     Bytes,
     CandidateReport,
@@ -187,4 +188,5 @@ def candidate_report(
         classes=max((r.chosen.block for r in candidate.relayouts if r.chosen is not None), default=None),
         arrays=tuple(names for r in candidate.stored for names in r.arrays),
         proposers=candidate.proposers,
+        blocks=several_lengths(candidate),
     )

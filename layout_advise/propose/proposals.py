@@ -19,11 +19,13 @@ from layout_advise.mockup.remap.conversion_view import View, view
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.observe import Observation, density
+from layout_advise.propose.cluster_tiles import with_tiles
 from layout_advise.propose.field_clusters import suggested
 from layout_advise.propose.line_starts import alone, in_whole_lines, worth_lines
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.shared_index import shared_indices
 from layout_advise.propose.source import Source
+from layout_advise.tiles.processor.stored import stored as calibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def propose(
 ) -> tuple[Candidate, ...]:
     """Candidate layouts of what was seen, best under the model first, at most ``budget``; arrays with a ``shared`` index are
     also merged. Where there are none of these, plain arrays may begin with a line. What calls ``beside`` it use together
-    counts as well."""
+    counts as well. Where this machine's processor was calibrated, blocks are also as long as that says."""
     walks = {
         d.structure.id: Walk(
             d.fastest,
@@ -110,6 +112,7 @@ def propose(
     single = [s for s in seen.structures if s.id not in refused and s.id not in swapped]
     merged = merged_candidates(single, shared, walks, lanes)
     room = max(1, budget - 1) if merged else budget
+    known = calibration()
     found = explore(
         seen.structures,
         lanes=lanes,
@@ -117,7 +120,7 @@ def propose(
         walks=walks,
         refused=refused,
         exchanged=seen.exchanged,
-        suggested=suggested(seen, beside),
+        suggested=with_tiles(seen, suggested(seen, beside), known.tree if known is not None else None),
     )
     kept = numbered(spread(found, room))
     kept = with_merged(kept, merged, seen.structures, budget) if merged else kept

@@ -17,7 +17,13 @@ def words(candidate: Candidate) -> str:
     """The layout's name in the ranking: ``AoSoA×4, compact``."""
     arrays = [names for layout in candidate.stored for names in layout.arrays]
     classes = next((layout.chosen.block for layout in candidate.relayouts if layout.chosen is not None), None)
-    return layout_words.short(candidate.families, candidate.block, arrays, classes)
+    return layout_words.short(candidate.families, candidate.block, arrays, classes, several_lengths(candidate))
+
+
+def several_lengths(candidate: Candidate) -> tuple[int, ...]:
+    """The elements in a block of each stored array, where these are of several lengths; else nothing."""
+    blocks = tuple(length for layout in candidate.stored for length in layout.blocks)
+    return blocks if len(set(blocks) - {0}) > 1 else ()
 
 
 def _stored(candidate: Candidate, layout: Relayout) -> str:
@@ -27,7 +33,8 @@ def _stored(candidate: Candidate, layout: Relayout) -> str:
     used = sum(f.bytes for f in structure.fields)
     classes = layout.chosen.block if layout.chosen is not None else None
     unused = used < structure.element_bytes
-    how = layout_words.transformation(candidate.families, candidate.block, layout.arrays, unused, classes)
+    lengths = layout.blocks if several_lengths(candidate) else ()
+    how = layout_words.transformation(candidate.families, candidate.block, layout.arrays, unused, classes, lengths)
     if any(layout is one.merged for one in candidate.relayouts):
         return f"store {structure.name} ({quantities.number(structure.count)} elements each) {how}"
     if structure.via is not None:

@@ -233,15 +233,23 @@ class Relayout:
         numbers = range(len(self.buffers))
         return tuple(tuple(fields[m.field].name for m in self.fields if m.buffer == k) for k in numbers)
 
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The elements in a block of each buffer that holds several fields in blocks; 0 for others."""
+        own = [[m for m in self.fields if m.buffer == k] for k in range(len(self.buffers))]
+        lengths = ([a.block for m in maps for a in m.axes if a.part == "mod"] if len(maps) > 1 else [] for maps in own)
+        return tuple(max(each, default=0) for each in lengths)
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A layout of one or several structures, reached by named rules.
 
     ``families`` as in the report's contract (``soa``, ``aosoa``, ``split``, ``permute``, ``compact``, ``pad``,
-    ``reorder``, ``merge``); ``block`` the lane count of ``aosoa``; ``derivation`` the rules used, in order. ``keeps_cold``
+    ``reorder``, ``merge``); ``block`` the lane count of ``aosoa``, the longest where arrays have several
+    (:attr:`Relayout.blocks`); ``derivation`` the rules used, in order. ``keeps_cold``
     tells that a permanent version has to keep the unused fields in a second (cold) structure. ``proposers`` are the ways by
-    which it was found: ``rules``, ``search``, ``field graph``, ``affinity``.
+    which it was found: ``rules``, ``search``, ``field graph``, ``affinity``, ``tiles``.
     """
 
     id: str

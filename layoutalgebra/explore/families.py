@@ -108,10 +108,14 @@ def _blocked(structure: Structure, lanes: tuple[int, ...]) -> Iterator[Proposal]
 
 def partitioned(structure: Structure, suggested: Sequence[Suggested], lanes: tuple[int, ...]) -> Iterator[Proposal]:
     """Each of the ``suggested`` partitions as records, and the first that has several of them also with its records in
-    blocks, each as long as the longest vector holds fields of it: a block length for each cluster."""
+    blocks, each as long as the longest vector holds fields of it: a block length for each cluster. Those that come with
+    tiles in these."""
     steps, last = whole(structure), len(structure.dims) - 1
     count, vector, tiled = structure.dims[last].count, max(lanes, default=0), False
     for one in suggested:
+        if one.tiles:
+            yield in_tiles(structure, one)
+            continue
         sizes = [len(group) for group in one.partition]
         plan = LayoutPlan(tuple(Group(group, steps) for group in one.partition))
         if len(sizes) > 1:
@@ -130,6 +134,29 @@ def partitioned(structure: Structure, suggested: Sequence[Suggested], lanes: tup
             tiled = True
             names = ("aosoa", "split", *(("pad",) if any(count % b for b in used) else ()))
             yield Proposal(LayoutPlan(groups), names, max(used), proposer=one.proposer)
+
+
+def in_tiles(structure: Structure, suggested: Suggested) -> Proposal:
+    """The partition with each group in its tile. One that holds whole rows has as many of the last dimensions as it can."""
+    steps, last, groups = whole(structure), len(structure.dims) - 1, list[Group]()
+    for group, tile in zip(suggested.partition, suggested.tiles, strict=True):
+        if len(group) == 1 or tile >= structure.count:
+            groups += [Group((n,), steps) for n in group]
+        elif tile < 2:
+            groups.append(Group(group, steps))
+        elif tile < structure.dims[last].count:
+            groups.append(Group(group, (*steps[:last], AxisStep(last, "div", tile)), (AxisStep(last, "mod", tile),)))
+        else:
+            rows = (prod(d.count for d in structure.dims[place:]) for place in range(len(steps)))
+            place = next(place for place, count in enumerate(rows) if count <= tile)
+            groups.append(Group(group, steps[:place], steps[place:]))
+    blocks = [step.block for group in groups for step in group.inner if step.part == "mod"]
+    names = ["aosoa"] if blocks else []
+    names += ["permute"] if any(step.part == "whole" for group in groups for step in group.inner) else []
+    if len(groups) > 1:
+        names.append("soa" if all(len(group.fields) == 1 for group in groups) else "split")
+    names += ["pad"] if any(structure.dims[last].count % block for block in blocks) else []
+    return Proposal(LayoutPlan(tuple(groups)), tuple(names), max(blocks, default=None), proposer=suggested.proposer)
 
 
 def main_size(fields: Sequence[Field]) -> int:

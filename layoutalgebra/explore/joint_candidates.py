@@ -13,8 +13,8 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, St
 TOGETHER = 7
 """At most so many layouts are proposed for all structures at once."""
 
-PARTITIONERS = frozenset(("field graph", "affinity"))
-"""Proposers whose layouts of one family differ in what they keep together."""
+PARTITIONERS = frozenset(("field graph", "affinity", "tiles"))
+"""Proposers whose layouts of one family differ in what they keep together, or in the lengths of blocks."""
 
 Span = tuple[int, int]
 

@@ -13,10 +13,12 @@ Partition = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Suggested:
-    """A partition, and by which way it was found: ``proposer`` as in :class:`Candidate`."""
+    """A partition, and by which way it was found: ``proposer`` as in :class:`Candidate`. With ``tiles`` each group is stored
+    in blocks of so many elements: 1 for records, as many as there are elements for an array of each field."""
 
     partition: Partition
     proposer: str
+    tiles: tuple[int, ...] = ()
 
 
 def partition(groups: Iterator[Sequence[int]] | Sequence[Sequence[int]]) -> Partition:

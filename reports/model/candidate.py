@@ -265,10 +265,12 @@ class CandidateReport(msgspec.Struct, frozen=True):
     live: LiveReport | None = None
     """The layout in the running program itself (evidence ``live``); ``speedup`` above is that in the snapshot."""
     proposers: tuple[str, ...] = ()
-    """The ways by which the layout was found: ``rules``, ``search``, ``field graph``, ``affinity``."""
+    """The ways by which the layout was found: ``rules``, ``search``, ``field graph``, ``affinity``, ``tiles``."""
     steps: dict[str, tuple[RuleStep, ...]] = {}
     """By id of a structure the rules one after another with the terms that they lead to, of the fields that take most of
     them; none for a structure that shares records with others."""
+    blocks: tuple[int, ...] = ()
+    """The elements in a block of each of ``arrays``, 0 for one that is not in blocks; empty where ``block`` says it all."""
     change: str = ""
     """Declarations, allocations and accesses as a diff against today's: lines that begin with ``-``, ``+`` or a blank."""
 

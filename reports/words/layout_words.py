@@ -16,12 +16,18 @@ def families(candidate: CandidateReport) -> str:
     """The changes to the layout in short words: ``AoSoA×4, compact``, ``split, compact: vx m | P``,
     ``by class, 1 of 2``."""
     groups = candidate.arrays or [part.fields for part in candidate.parts]
-    return short(candidate.families, candidate.block, groups, candidate.classes)
+    return short(candidate.families, candidate.block, groups, candidate.classes, candidate.blocks)
 
 
-def short(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], classes: int | None = None) -> str:
-    """The same of what :func:`transformation` takes."""
-    blocks = f"×{block}" if block is not None else ""
+def short(
+    kinds: Sequence[str],
+    block: int | None,
+    groups: Sequence[Sequence[str]],
+    classes: int | None = None,
+    lengths: Sequence[int] = (),
+) -> str:
+    """The same of what :func:`transformation` takes; of blocks of several lengths ``AoSoA×128/16``."""
+    blocks = f"×{_lengths(block, lengths)}" if block is not None else ""
     if classes is not None:
         others = [FAMILY_NAMES.get(name, name) for name in kinds if name not in ("split", "compact")]
         return ", ".join([f"by class, 1 of {classes}", *others])
@@ -29,6 +35,10 @@ def short(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str
     if "merge" in kinds:
         return ", ".join(words) + _merged(groups)
     return (", ".join(words) or "as it is") + (_groups(groups) if "split" in kinds else "")
+
+
+def _lengths(block: int | None, lengths: Sequence[int]) -> str:
+    return "/".join(map(str, dict.fromkeys(length for length in lengths if length))) or str(block)
 
 
 def _merged(groups: Sequence[Sequence[str]]) -> str:
@@ -47,11 +57,16 @@ def _groups(groups: Sequence[Sequence[str]]) -> str:
 
 
 def transformation(
-    kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[str]], unused: bool, classes: int | None = None
+    kinds: Sequence[str],
+    block: int | None,
+    groups: Sequence[Sequence[str]],
+    unused: bool,
+    classes: int | None = None,
+    lengths: Sequence[int] = (),
 ) -> str:
     """A new layout as the end of a sentence that begins with "store it ...": ``as a structure of arrays of the 3 used fields
     (vx, m, P)``. ``groups`` are the fields that stay together, ``unused`` tells that others are left out; ``classes`` as in
-    :class:`CandidateReport`."""
+    :class:`CandidateReport`; ``lengths`` of the blocks of each group, where these are several."""
     names = [name for group in groups for name in group]
     used = f"the {len(names)} used fields ({listing(names)})" if unused else f"its fields ({listing(names)})"
     if len(names) == 1:
@@ -70,7 +85,8 @@ def transformation(
     if list(kinds) == ["permute"]:  # most often a matrix of numbers, which is no array of structures
         return f"with {_EXTRAS['permute']}"
     extra = [f"with {word}" for kind, word in _EXTRAS.items() if kind in kinds]
-    return " ".join((_shape(kinds, block, groups, used), *extra)).rstrip(",")
+    shape = _in_blocks(groups, lengths) if any(lengths) else _shape(kinds, block, groups, used)
+    return " ".join((shape, *extra)).rstrip(",")
 
 
 def brief(candidate: CandidateReport, room: int) -> str:
@@ -80,7 +96,7 @@ def brief(candidate: CandidateReport, room: int) -> str:
     names = list(dict.fromkeys(name for group in groups for name in group))
     if candidate.classes is not None:
         return f"by class, the used one of each {candidate.classes} apart"
-    head, of = _head(kinds, candidate.block, len(groups))
+    head, of = _head(kinds, _lengths(candidate.block, candidate.blocks), len(groups))
     extra = "".join(f", {word}" for kind, word in _BRIEF_EXTRAS.items() if kind in kinds and kind not in head)
     if not of:
         return f"{head}{extra}"
@@ -92,7 +108,7 @@ def brief(candidate: CandidateReport, room: int) -> str:
     return f"{head}{of}{listed}{extra}"
 
 
-def _head(kinds: Sequence[str], block: int | None, groups: int) -> tuple[str, str]:
+def _head(kinds: Sequence[str], block: str, groups: int) -> tuple[str, str]:
     """The main family, and the word between it and the fields; no such word where these say nothing."""
     if "merge" in kinds:
         return ("together, in blocks (AoSoA)" if "aosoa" in kinds else "together, as one array of structures"), ""
@@ -140,6 +156,15 @@ def _shape(kinds: Sequence[str], block: int | None, groups: Sequence[Sequence[st
     if "split" in kinds or "compact" in kinds:
         return f"as an array of {used} and the rest elsewhere," if "split" in kinds else f"as an array of {used}"
     return "as an array of structures"
+
+
+def _in_blocks(groups: Sequence[Sequence[str]], lengths: Sequence[int]) -> str:
+    """``as 3 arrays, in blocks (AoSoA): (x, y) of 128 elements, (z, m) of 16 elements, (id) in none,``."""
+    each = [
+        f"({listing(group)}) {f'of {length} elements' if length else 'in none'}"
+        for group, length in zip(groups, lengths, strict=True)
+    ]
+    return f"as {len(groups)} arrays, in blocks (AoSoA): {', '.join(each)},"
 
 
 def view(candidate: CandidateReport) -> str:

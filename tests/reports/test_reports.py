@@ -316,6 +316,18 @@ def test_transformations_in_words(
     assert layout_words.transformation(kinds, block, groups, unused) == text
 
 
+def test_blocks_of_several_lengths_in_words() -> None:
+    """A block length for each cluster: the longest alone would say the same of two layouts."""
+    kinds, groups, lengths = ("aosoa", "split"), (("x", "y"), ("z", "m"), ("id",)), (128, 16, 0)
+    text = "as 3 arrays, in blocks (AoSoA): (x, y) of 128 elements, (z, m) of 16 elements, (id) in none"
+    assert layout_words.transformation(kinds, 128, groups, False, None, lengths) == text
+    one = msgspec.structs.replace(candidate(1, None), families=kinds, block=128, arrays=groups)
+    assert layout_words.families(one) == "AoSoA×128, split: x y | z m | id"
+    several = msgspec.structs.replace(one, blocks=lengths)
+    assert layout_words.families(several) == "AoSoA×128/16, split: x y | z m | id"
+    assert layout_words.brief(several, 20).startswith("as AoSoA×128/16 of x, y | z, m | id")
+
+
 def test_elements_stored_by_class_in_words() -> None:
     gain = Interval(2.0, 1.9, 2.1, 9)
     assert layout_words.families(candidate(1, gain, families=("split", "compact"), classes=2)) == "by class, 1 of 2"

@@ -22,6 +22,7 @@ VARIABLES = {
     "LAYOUT_ADVISE_TIMEOUT": "seconds for each run of the program, as --timeout",
     "LAYOUT_ADVISE_CC": "the compiler of the agent and of the Valgrind tool (default: gcc); mock-ups have the program's",
     "LAYOUT_ADVISE_CACHE": "the folder of built agents and tools (default: ~/.cache/layout-advise)",
+    "LAYOUT_ADVISE_CALIBRATIONS": "the folder of what `calibrate` keeps (default: calibrations in that folder)",
     "LAYOUT_ADVISE_TURNS": "a name: timed parts of runs with the same one take turns (default: all on this machine)",
     "LAYOUT_ADVISE_CRIU": "the CRIU to use, and no other; a path that does not exist: none",
     "LAYOUT_ADVISE_VALGRIND": "the Valgrind to use (default: the one in PATH)",

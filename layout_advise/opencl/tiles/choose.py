@@ -5,7 +5,7 @@ from __future__ import annotations
 from layout_advise.opencl.candidates import GraphOfRecord, TileOf
 from layout_advise.opencl.rewrite.layouts import TiledCluster
 from layout_advise.opencl.tiles.samples import ClusterShape
-from layout_advise.opencl.tiles.tree import TileTree
+from layout_advise.tiles.tree import TileTree
 
 
 def shape_of(record: GraphOfRecord, cluster: TiledCluster) -> ClusterShape:

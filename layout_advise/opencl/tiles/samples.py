@@ -54,10 +54,9 @@ class TileSample:
     shape: ClusterShape
     times: dict[int, float]
 
-    @property
-    def best(self) -> float:
-        """The time with the best tile."""
-        return min(self.times.values())
+    def known(self, tile: int) -> int:
+        """The tile itself; of one that is too long for the shape the longest that fits."""
+        return max(known for known in self.times if known <= tile)
 
 
 MEMBERS = (2, 3, 4, 6, 8, 12)

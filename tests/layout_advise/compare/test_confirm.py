@@ -51,6 +51,19 @@ def test_layouts_are_recognised(
     assert (found.rest if found else ()) == rest
 
 
+def test_blocks_of_several_lengths_are_recognised_by_each() -> None:
+    hot, cold = (
+        structure("hot", "x[0] x[1] x[2] x[3] v[0] v[1] v[2] v[3]"),
+        structure("cold", "m[0] m[1] k[0] k[1]", id="s1"),
+    )
+    mixed = tried("c1", 2.0, "x v | m k", 4, blocks=(4, 2))
+    found = recognised([mixed], (hot, cold))
+    assert found is not None
+    assert found.candidate is mixed
+    assert recognised([replace(mixed, blocks=(2, 4))], (hot, cold)) is None
+    assert recognised([replace(mixed, blocks=())], (hot, cold)) is None  # both in blocks of four
+
+
 def test_an_array_of_the_record_before_is_no_block() -> None:
     """``at[0]`` and ``at[1]`` were members before, and are members in a split."""
     found = recognised([tried("c1", 2.0, "at[0] at[1]")], (structure("hot", "at[0] at[1]"),))

@@ -80,6 +80,8 @@ ELSEWHERE = {
     "layout-advise doctor --install criu": "typed by test_wheel in an environment of its own",
     "layout-advise calibrate --device": "times kernels for hours; test_tiles does it with few of them",
     "layout-advise calibrate --device pthread": "the same",
+    "layout-advise calibrate --cpu --device": "the same",
+    "layout-advise calibrate": "times kernels for minutes; test_calibrate does it with few of them",
     "layout-advise farm list.toml -o farm.layout --scheduler tcp://10.0.0.1:8786 --everywhere": "machines; test_cluster",
     "layout-advise farm list.toml -o /shared/farm.layout --scheduler tcp://head:8786": "machines; test_cluster",
 }

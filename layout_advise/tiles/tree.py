@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
-from layout_advise.opencl.tiles.samples import ClusterShape
+
+class Shaped(Protocol):
+    """A cluster as a tree asks about it."""
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        """The numbers that tiles hang on, in the order of the tree."""
 
 
 class TreeNode(msgspec.Struct, frozen=True):
@@ -24,7 +32,7 @@ class TileTree(msgspec.Struct, frozen=True):
     nodes: tuple[TreeNode, ...]
     alpha: float
 
-    def tile(self, shape: ClusterShape) -> int:
+    def tile(self, shape: Shaped) -> int:
         """The tile for a cluster."""
         node = self.nodes[0]
         while node.feature >= 0:
