@@ -11,6 +11,13 @@ from layout_advise.errors import SourceError
 
 REF_BYTES = 24
 """Bytes of what stands for a pointer: a base, a count, an index."""
+FIRST_PAGE = 4096
+"""Bytes below which no memory is given out: a base is asked for being there by this, as gcc follows the way on which it is
+NULL into accesses that the program makes all the same, and warns of addresses that are then numbers."""
+
+HELPERS = ("ref", "over", "plus", "stepped", "stepping", "minus", "same", "there", "load", "store", "copied", "filled",
+           "resized", "sorted", "written", "read", "ptr", "cptr", "cref", "refs", "places", "array", "vector")  # fmt: skip
+"""What the new names end with, but for those of the members."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,13 @@ class Target:
     def ref(self) -> str:
         """The type that stands for a pointer to an element."""
         return f"{self.prefix}_ref"
+
+    def accessor(self, field: RecordField) -> str:
+        """What the name of the function for a field ends with: the field's name, unless another function has that."""
+        name, others = field.name, {other.name for other in self.fields if other is not field}
+        while name in HELPERS or name in others:
+            name += "_"
+        return name
 
     def of(self, usr: str) -> RecordField | None:
         """The field that a USR names."""
@@ -183,9 +197,7 @@ def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str, blocks: 
     parts = [*named, rest] if rest else named
     own = record.shape.text.removeprefix("struct ").removeprefix("class ").rpartition("::")[2]
     prefix = own
-    while re.search(
-        rf"\b{re.escape(prefix)}_(ref|{'|'.join(known)}|over|plus|load|store|ptr|refs|places|array|vector)\b", taken
-    ):
+    while re.search(rf"\b{re.escape(prefix)}_({'|'.join((*HELPERS, *known))})_*\b", taken):
         prefix += "_"
     return Target(
         record.declares,
