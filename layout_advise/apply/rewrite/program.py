@@ -40,7 +40,7 @@ class SourceProgram:
     def _index(self, node: Syntax) -> None:
         if node.refers and node.kind in ("DECL_REF_EXPR", "CALL_EXPR"):
             self.uses[node.refers].append(node)
-        if node.declares and node.defines and node.kind in ("FUNCTION_DECL", "CXX_METHOD"):
+        if node.declares and node.defines and node.kind in ("FUNCTION_DECL", "CXX_METHOD", "DESTRUCTOR"):
             self.functions[node.declares] = node
         if node.declares and node.kind in ("FUNCTION_DECL", "VAR_DECL", "STRUCT_DECL", "CLASS_DECL"):
             self.declared[node.declares].append(node)
