@@ -48,7 +48,9 @@ def functions(target: Target, used: Set[str], guard: bool) -> str:
     if names & ({"load", "store", "read", "written"} | ({"filled"} if target.blocked else set())):
         names |= all_fields
     within = {field: group for group in target.groups for field in group.fields}
-    parts = [_place(target, within[field], field) for field in target.fields if target.accessor(field) in names]
+    used_fields = [field for field in target.fields if target.accessor(field) in names]
+    parts = [_bits_type(target, field) for field in used_fields if field.bits]
+    parts += [_place(target, within[field], field) for field in used_fields]
     parts += [write(target) for name, write in WRITERS.items() if name in names]
     if guard:
         parts.append(static_asserts(target))
@@ -60,6 +62,8 @@ def static_asserts(target: Target) -> str:
     lines = [f'_Static_assert(sizeof({target.spelling}) == {target.new_size}, "layout of {target.spelling}");\n']
     for group in target.groups:
         for field, offset in zip(group.fields, group.offsets, strict=True):
+            if field.bits:  # they have no offset
+                continue
             place = f"offsetof({target.spelling}, {field.name})"
             lines.append(f'_Static_assert({place} == {group.at + offset}, "layout of {target.spelling}");\n')
     return "".join(lines)
@@ -70,10 +74,24 @@ def _function(result: str, head: str, *body: str) -> str:
     return f"static inline {result}{head}\n{{\n{lines}}}\n"
 
 
+def _bits_type(target: Target, field: RecordField) -> str:
+    """The record for bit fields side by side, each where it is in the program's record."""
+    lines, end = [], 0
+    for bit in field.bits:
+        while end < bit.at:
+            pad = min(bit.at - end, 32)
+            lines.append(f"    unsigned int : {pad};\n")
+            end += pad
+        lines.append(f"    {bit.type.text} {bit.name} : {bit.width};\n")
+        end = bit.at + bit.width
+    name = f"{target.prefix}_{target.accessor(field)}_bits"
+    return f"typedef struct __attribute__((packed, may_alias)) {name} {{\n{''.join(lines)}}} {name};\n"
+
+
 def _place(target: Target, group: FieldGroup, field: RecordField) -> str:
     """The address of a field: the group's part of the memory, then the record of the element in it."""
     kind = field.shape.text if field.shape.form == "other" else f"__typeof__((({target.spelling} *)0)->{field.name})"
-    kind = kind.removeprefix("const ")
+    kind = f"{target.prefix}_{target.accessor(field)}_bits" if field.bits else kind.removeprefix("const ")
     at = group.at + group.offsets[group.fields.index(field)]
     inner = at - group.at
     # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
@@ -129,6 +147,9 @@ def _there(t: Target) -> str:
 
 def _moved(t: Target, field: RecordField, value: str, load: bool) -> str:
     place = f"{t.prefix}_{t.accessor(field)}(p, k)"
+    if field.bits:
+        pairs = [(f"{value}.{bit.name}", f"{place}->{bit.name}") for bit in field.bits]
+        return " ".join(f"{own} = {other};" if load else f"{other} = {own};" for own, other in pairs)
     if field.shape.form == "array":
         ends = (f"{value}.{field.name}", f"*{place}") if load else (f"*{place}", f"{value}.{field.name}")
         return f"memcpy({ends[0]}, {ends[1]}, {field.size});"

@@ -136,6 +136,8 @@ class SplitExpressions:
         found = self._member(node)
         if found is None:
             return None
+        if found[0].bits:
+            return self.whole(node, f"{self.place(*found)}->{node.name}")
         return self.whole(node, f"(*{self.place(*found)})")
 
     def _array_subscript_expr(self, node: Syntax) -> list[Edit] | None:

@@ -205,7 +205,8 @@ class _Reader:
             defines=declares and cursor.is_definition(),
             foreign=named is not None and self._is_foreign(named),
             offset=cursor.get_field_offsetof() // 8 if kind == "FIELD_DECL" else -1,
-            bits=kind == "FIELD_DECL" and cursor.is_bitfield(),
+            bits=cursor.get_bitfield_width() if kind == "FIELD_DECL" and cursor.is_bitfield() else 0,
+            bit=cursor.get_field_offsetof() if kind == "FIELD_DECL" else -1,
         )
 
     def _shape(self, of: Any) -> CType:

@@ -42,7 +42,7 @@ class SourceProgram:
             self.uses[node.refers].append(node)
         if node.declares and node.defines and node.kind in ("FUNCTION_DECL", "CXX_METHOD", "DESTRUCTOR"):
             self.functions[node.declares] = node
-        if node.declares and node.kind in ("FUNCTION_DECL", "VAR_DECL", "STRUCT_DECL", "CLASS_DECL"):
+        if node.declares and node.kind in ("FUNCTION_DECL", "VAR_DECL", "STRUCT_DECL", "CLASS_DECL", "UNION_DECL"):
             self.declared[node.declares].append(node)
         for child in node.children:
             self.parents[child] = node

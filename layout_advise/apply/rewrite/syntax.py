@@ -46,7 +46,10 @@ class Syntax:
     """It names something that a system header declares."""
     offset: int = -1
     """Bytes, of a field in its record."""
-    bits: bool = False
+    bits: int = 0
+    """How many, of a bit field."""
+    bit: int = -1
+    """Bits in front of a field in its record."""
 
     def walk(self) -> Iterator[Syntax]:
         """The node and all below it, outer ones first."""
