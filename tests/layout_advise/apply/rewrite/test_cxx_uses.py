@@ -128,10 +128,25 @@ def test_all_known_uses(groups: Groups | None, tmp_path: Path) -> None:
     assert "static double energy(const sim::Particle_vector &ps)" in text
 
 
-@pytest.mark.parametrize("blocks", [(4,), (0, 3)])
-def test_all_known_uses_in_blocks(blocks: tuple[int, ...], tmp_path: Path) -> None:
-    new = changed({"p.cpp": PROGRAM}, "Particle", [["x", "y"], ["vx", "m", "c"]], tmp_path, guard=True, blocks=blocks)
+BLOCKS: list[tuple[Groups, tuple[int, ...]]] = [
+    ([["x", "y"], ["vx", "m", "c"]], (4,)),
+    ([["x", "y"], ["vx", "m", "c"]], (0, 3)),
+    ([["c", "m", "x", "y", "vx", "vy"]], (8,)),
+]
+
+
+@pytest.mark.parametrize(("groups", "blocks"), BLOCKS[:2])
+def test_all_known_uses_in_blocks(groups: Groups, blocks: tuple[int, ...], tmp_path: Path) -> None:
+    new = changed({"p.cpp": PROGRAM}, "Particle", groups, tmp_path, guard=True, blocks=blocks)
     assert output(new) == output(tmp_path / "old")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("groups", "blocks"), BLOCKS)
+def test_blocks_are_clean_under_sanitizers(groups: Groups, blocks: tuple[int, ...], tmp_path: Path) -> None:
+    """Also of the last block, which is shorter, and of vectors that grow."""
+    new = changed({"p.cpp": PROGRAM}, "Particle", groups, tmp_path, blocks=blocks)
+    assert output(new, CXX_SANITIZED) == output(tmp_path / "old", CXX_SANITIZED)
 
 
 @pytest.mark.slow
