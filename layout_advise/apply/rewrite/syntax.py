@@ -67,6 +67,8 @@ class TranslationUnit:
     texts: dict[Path, str] = field(repr=False)
     expansions: dict[tuple[Path, int], int] = field(default_factory=dict, repr=False)
     """Where uses of macros begin, and end."""
+    incomplete: frozenset[str] = frozenset()
+    """Records that have no definition here, and were taken for those of their name that only a typedef names."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
