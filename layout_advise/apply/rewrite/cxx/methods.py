@@ -44,17 +44,18 @@ class Methods:
         """False for a method of the record, called somewhere, that no copy can be made of."""
         return usr not in self.declared or usr in self.within or usr in self.outside
 
-    def _heads(self) -> set[tuple[Path, int, int]]:
+    def _heads(self) -> dict[Path, set[tuple[int, int]]]:
         """Where definitions of members stand outside of the record, up to their last parameter: there types stay what the
         record's declaration says."""
-        found = set()
+        found: dict[Path, set[tuple[int, int]]] = {}
         for unit in self.program.units:
             for top in unit.declarations:
                 for node in top.walk():
                     if node.kind in MEMBERS and node.declares.startswith(f"{self.target.usr}@") and not self.holds(node):
                         given = [child for child in node.children if child.kind == "PARM_DECL"]
                         self.own_parameters |= {child.declares for child in given}
-                        found.add((node.file, node.start, max([node.name_at, *(child.end for child in given)])))
+                        end = max([node.name_at, *(child.end for child in given)])
+                        found.setdefault(node.file, set()).add((node.start, end))
         return found
 
     def holds(self, node: Syntax) -> bool:
@@ -63,7 +64,7 @@ class Methods:
 
     def in_head(self, node: Syntax) -> bool:
         """True in the head of a member's definition outside of the record."""
-        return any(file == node.file and start <= node.start and node.end <= end for file, start, end in self.heads)
+        return any(start <= node.start and node.end <= end for start, end in self.heads.get(node.file, ()))
 
     def addresses_own(self, node: Syntax) -> bool:
         """True for the address of what a member's parameter refers to: that is a record by itself there."""

@@ -135,6 +135,8 @@ struct item {
     char kind;
     union { int whole; float part; } value;
     double x;
+    int part, element;
+    float e, w, o;
 };
 int main()
 {
@@ -144,6 +146,8 @@ int main()
         i.x = i.value.part;
     }
     v[1].value.whole = 7;
+    v[1].part = v[1].element = 1;
+    v[1].e = v[1].w = v[1].o = 2.0f;
     v[2] = v[1];
     const item copy = v[2];
     std::printf("%d %g %g %d\\n", copy.value.whole, v[3].value.part, v[0].x, v[1].value.whole);
