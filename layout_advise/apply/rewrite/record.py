@@ -69,6 +69,22 @@ def inside_out(program: SourceProgram, target: Target, record: Syntax) -> set[Re
     return found
 
 
+def misplaced(target: Target, record: Syntax) -> set[Refusal]:
+    """Members of a split record that lie elsewhere than their types alone would put them: a single record would not be an
+    array of one."""
+    if not target.splits:
+        return set()
+    lines, end = {node.name: node.line for node in record.children}, 0
+    for field in target.fields:
+        if not field.bits and field.was_at != -(-end // field.align) * field.align:
+            why = f"member {field.name} lies elsewhere than its type would put it (packed, or aligned more)"
+            return {Refusal(record.file, lines[field.name], why)}
+        end = field.was_at + field.shape.size
+    if target.size != -(-end // target.align) * target.align or any(f.align > target.align for f in target.fields):
+        return {Refusal(record.file, record.line, f"the size of {target.spelling} is not what its members need (packed)")}
+    return set()
+
+
 def _points_back(program: SourceProgram, target: Target, shape: CType) -> bool:
     while shape.form == "array" and shape.of is not None:
         shape = shape.of

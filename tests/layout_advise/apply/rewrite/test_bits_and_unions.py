@@ -101,6 +101,37 @@ def test_bit_fields_stay_together(tmp_path: Path) -> None:
         rewritten({"p.c": text}, "item", [["a", "x"], ["b"]], tmp_path)
 
 
+PACKED = "lies elsewhere than its type would put it (packed, or aligned more)"
+
+
+@pytest.mark.parametrize(
+    ("declaration", "why"),
+    [
+        ("struct __attribute__((packed)) item { char c; int x; };", f"member x {PACKED}"),
+        ("struct item { char c; _Alignas(16) int x; short s; };", f"member x {PACKED}"),
+        (
+            "#pragma pack(push, 1)\nstruct item { double x; char c; };\n#pragma pack(pop)",
+            "the size of struct item is not what",
+        ),
+    ],
+)
+def test_members_that_lie_elsewhere(declaration: str, why: str, tmp_path: Path) -> None:
+    """Such a record by itself is no array of one: it was written, and printed something else."""
+    text = f"{declaration}\nstatic struct item one;\nstruct item *of(void) {{ return &one; }}\n"
+    done = rewritten({"p.c": text}, "item", None, tmp_path)
+    assert [why in refusal.why for refusal in done.refusals] == [True], done.refusals
+
+
+def test_a_record_that_begins_with_a_line(tmp_path: Path) -> None:
+    text = (
+        "#include <stdio.h>\nstruct item { _Alignas(64) double x; int n; };\nstatic struct item all[3], one;\n"
+        "static void put(struct item *p, int n) { p->n = n; p->x = n; }\nint main(void)\n{\n    put(&all[1], 2);\n"
+        '    put(&one, 5);\n    printf("%g %d %g %d %zu\\n", all[1].x, all[1].n, one.x, one.n, sizeof one);\n}\n'
+    )
+    new = changed({"p.c": text}, "item", None, tmp_path, guard=True)
+    assert output(new, SANITIZED) == output(tmp_path / "old", SANITIZED) == "2 2 5 5 64\n"
+
+
 @pytest.mark.parametrize(
     ("fields", "groups", "why"),
     [
