@@ -3,11 +3,13 @@ its regions became faster, and what is left."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from layout_advise.compare.arrangement import Recognised, recognised
+from layout_advise.compare.dimensions import reordered
 from layout_advise.compare.match import matched_regions
 from layout_advise.compare.times import Faster, faster, mark, other_work
 from layout_advise.reasons import TELLS_NOTHING, Reason
@@ -33,7 +35,8 @@ def confirmed(report: Report, baseline: Report, run: Path, applied: str | None =
 def _confirmed(old: HotspotReport, new: HotspotReport, run: str, note: str, applied: str | None) -> HotspotReport:
     time = faster(old, new, note)
     best = _best(old)
-    found = recognised(_tried(old, best), new.structures)
+    tried = _tried(old, best)
+    found = recognised(tried, new.structures) or _in_another_order(tried, old, new)
     written = next((one for one in old.candidates if one.id == applied), None)
     if written is not None:  # its groups lie in one block, which has no type
         found = Recognised(written, ())
@@ -52,6 +55,17 @@ def _confirmed(old: HotspotReport, new: HotspotReport, run: str, note: str, appl
         left=left,
     )
     return replace(new, baseline=known, verdict=_verdict(new, known, time, best, left))
+
+
+def _in_another_order(tried: Sequence[CandidateReport], old: HotspotReport, new: HotspotReport) -> Recognised | None:
+    """The first of the layouts that plain arrays have whose dimensions stand in another order now."""
+    found = [
+        Recognised(one, rest)
+        for one in tried
+        if not (one.temporary or one.classes is not None or one.block)
+        and (rest := reordered(one, old.structures, new.structures)) is not None
+    ]
+    return min(found, key=lambda one: len(one.rest), default=None)
 
 
 def _tried(old: HotspotReport, best: CandidateReport | None) -> list[CandidateReport]:
@@ -101,7 +115,8 @@ def _sentences(
     said = []
     if found is not None:
         what = f"the layout advised in {run}" if advised else f"a layout tried in {run}"
-        rest = f", but with {listing(found.rest)} in the blocks too" if found.rest else ""
+        where = "in the blocks too" if found.candidate.block else "between them"
+        rest = f", but with {listing(found.rest)} {where}" if found.rest else ""
         said.append(f"This is {what} ({found.candidate.id}: {layout_words.families(found.candidate)}){rest}.")
     else:
         said.append(f"This is none of the layouts tried in {run}.")

@@ -110,6 +110,7 @@ def structure_report(
         fields=tuple(field_use(f) for f in structure.fields),
         cold_fields=tuple(field_use(f) for f in structure.cold),
         declaration=drawn.declaration,
+        dimensions=() if structure.via else tuple(dim.count for dim in structure.dims),
         drawing=drawn.drawing,
         note=note,
         used_part=used_part,

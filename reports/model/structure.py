@@ -119,6 +119,9 @@ class StructureReport(msgspec.Struct, frozen=True):
     """The fields that none of them uses."""
     declaration: str = ""
     """Its type in C as compiled."""
+    dimensions: tuple[int, ...] = ()
+    """The lengths of its dimensions, outermost first; those of an element's own cells are not among them. Empty where its
+    elements do not follow each other."""
     drawing: str = ""
     """Its layout drawn, as SVG."""
     note: str | None = None

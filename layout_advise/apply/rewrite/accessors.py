@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 
-from layout_advise.apply.rewrite.target import FieldGroup, RecordField, Target
+from layout_advise.apply.rewrite.target import FIRST_PAGE, FieldGroup, RecordField, Target
 
 NEEDS = {"resized": {"copied", "over"}, "sorted": {"load", "store"}}
 HEADERS = {"read": "stdio", "written": "stdio", "resized": "stdlib", "sorted": "stdlib", "copied": "string",
-           "filled": "string", "load": "string", "store": "string"}  # fmt: skip
+           "filled": "string", "there": "stdint", "load": "string", "store": "string"}  # fmt: skip
 
 
 def ref_type(target: Target, used: Set[str]) -> str:
@@ -44,11 +44,13 @@ def functions(target: Target, used: Set[str], guard: bool) -> str:
         names |= NEEDS.get(name, set())
     if target.blocked:
         names |= {"load", "store"} if "copied" in names else set()
-        names |= {field.name for field in target.fields} if "filled" in names else set()
-    fields = {field.name: (group, field) for group in target.groups for field in group.fields}
-    if names & {"load", "store", "read", "written"}:
-        names |= set(fields)
-    parts = [_place(target, *fields[field.name]) for field in target.fields if field.name in names]
+    all_fields = {target.accessor(field) for field in target.fields}
+    if names & ({"load", "store", "read", "written"} | ({"filled"} if target.blocked else set())):
+        names |= all_fields
+    within = {field: group for group in target.groups for field in group.fields}
+    used_fields = [field for field in target.fields if target.accessor(field) in names]
+    parts = [_bits_type(target, field) for field in used_fields if field.bits]
+    parts += [_place(target, within[field], field) for field in used_fields]
     parts += [write(target) for name, write in WRITERS.items() if name in names]
     if guard:
         parts.append(static_asserts(target))
@@ -60,6 +62,8 @@ def static_asserts(target: Target) -> str:
     lines = [f'_Static_assert(sizeof({target.spelling}) == {target.new_size}, "layout of {target.spelling}");\n']
     for group in target.groups:
         for field, offset in zip(group.fields, group.offsets, strict=True):
+            if field.bits:  # they have no offset
+                continue
             place = f"offsetof({target.spelling}, {field.name})"
             lines.append(f'_Static_assert({place} == {group.at + offset}, "layout of {target.spelling}");\n')
     return "".join(lines)
@@ -70,14 +74,28 @@ def _function(result: str, head: str, *body: str) -> str:
     return f"static inline {result}{head}\n{{\n{lines}}}\n"
 
 
+def _bits_type(target: Target, field: RecordField) -> str:
+    """The record for bit fields side by side, each where it is in the program's record."""
+    lines, end = [], 0
+    for bit in field.bits:
+        while end < bit.at:
+            pad = min(bit.at - end, 32)
+            lines.append(f"    unsigned int : {pad};\n")
+            end += pad
+        lines.append(f"    {bit.type.text} {bit.name} : {bit.width};\n")
+        end = bit.at + bit.width
+    name = f"{target.prefix}_{target.accessor(field)}_bits"
+    return f"typedef struct __attribute__((packed, may_alias)) {name} {{\n{''.join(lines)}}} {name};\n"
+
+
 def _place(target: Target, group: FieldGroup, field: RecordField) -> str:
     """The address of a field: the group's part of the memory, then the record of the element in it."""
     kind = field.shape.text if field.shape.form == "other" else f"__typeof__((({target.spelling} *)0)->{field.name})"
-    kind = kind.removeprefix("const ")
+    kind = f"{target.prefix}_{target.accessor(field)}_bits" if field.bits else kind.removeprefix("const ")
     at = group.at + group.offsets[group.fields.index(field)]
     inner = at - group.at
     # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
-    head = f"{target.prefix}_{field.name}({target.ref} p, ptrdiff_t k)"
+    head = f"{target.prefix}_{target.accessor(field)}({target.ref} p, ptrdiff_t k)"
     if group.block:
         begin = f"first * {group.size}" + (f" + {group.at} * p.count" if group.at else "")
         begin += f" + in_block * {inner}" if inner else ""
@@ -121,8 +139,17 @@ def _same(t: Target) -> str:
     return _function("int ", f"{t.prefix}_same({t.ref} p, {t.ref} q)", "return p.base == q.base && p.at == q.at;")
 
 
+def _there(t: Target) -> str:
+    """Not ``base != NULL``: see :data:`FIRST_PAGE`."""
+    body = f"return (uintptr_t)p.base >= {FIRST_PAGE};"
+    return _function("int ", f"{t.prefix}_there({t.ref} p)", body)
+
+
 def _moved(t: Target, field: RecordField, value: str, load: bool) -> str:
-    place = f"{t.prefix}_{field.name}(p, k)"
+    place = f"{t.prefix}_{t.accessor(field)}(p, k)"
+    if field.bits:
+        pairs = [(f"{value}.{bit.name}", f"{place}->{bit.name}") for bit in field.bits]
+        return " ".join(f"{own} = {other};" if load else f"{other} = {own};" for own, other in pairs)
     if field.shape.form == "array":
         ends = (f"{value}.{field.name}", f"*{place}") if load else (f"*{place}", f"{value}.{field.name}")
         return f"memcpy({ends[0]}, {ends[1]}, {field.size});"
@@ -169,7 +196,7 @@ def _filled(t: Target) -> str:
     lines = _groupwise(t, lambda place, group: f"memset(p.base + {place}, byte, n * {group.size});")
     head = f"{t.prefix}_filled({t.ref} p, int byte, size_t bytes)"
     if t.blocked:
-        members = [f"    memset({t.prefix}_{field.name}(p, k), byte, {field.size});" for field in t.fields]
+        members = [f"    memset({t.prefix}_{t.accessor(field)}(p, k), byte, {field.size});" for field in t.fields]
         count = f"const ptrdiff_t n = (ptrdiff_t)(bytes / sizeof({t.spelling}));"
         return _function("void ", head, count, "for (ptrdiff_t k = 0; k < n; k++) {", *members, "}")
     return _function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *lines)
@@ -210,9 +237,9 @@ def _sorted(t: Target) -> str:
 
 def _streamed(t: Target, name: str, call: str, load: bool) -> str:
     moves = [
-        f"    memcpy(bytes + {field.was_at}, {t.prefix}_{field.name}(p, k), {field.size});"
+        f"    memcpy(bytes + {field.was_at}, {t.prefix}_{t.accessor(field)}(p, k), {field.size});"
         if load
-        else f"    memcpy({t.prefix}_{field.name}(p, k), bytes + {field.was_at}, {field.size});"
+        else f"    memcpy({t.prefix}_{t.accessor(field)}(p, k), bytes + {field.was_at}, {field.size});"
         for field in t.fields
     ]
     transfer = f"    if ({call}(bytes, sizeof bytes, 1, file) != 1)"
@@ -236,6 +263,7 @@ WRITERS: dict[str, Callable[[Target], str]] = {
     "stepping": _stepping,
     "minus": _minus,
     "same": _same,
+    "there": _there,
     "load": _load,
     "store": _store,
     "copied": _copied,

@@ -75,7 +75,7 @@ class SplitExpressions:
             if target.concerns(child.shape) and node.kind not in HOLDERS and node.kind != "CSTYLE_CAST_EXPR":
                 self.refuse(child, f"{node.kind.lower().replace('_', ' ')} with {child.shape.text}")
             if self.is_condition(node, child):
-                found += self.whole(child, f"({self.render(child)}.base != NULL)")
+                found += self.whole(child, self.there(child))
             else:
                 found += self.edits(child)
         return sorted(set(found))
@@ -91,6 +91,10 @@ class SplitExpressions:
         if node.kind == "FOR_STMT":
             return child is not node.children[-1] and self.program.texts[node.file][node.start : child.start].count(";") == 1
         return node.operator in ("!", "&&", "||")
+
+    def there(self, node: Syntax) -> str:
+        """C that asks whether a pointer to elements is there."""
+        return f"{self.helper('there')}({self.render(node)})"
 
     # --- elements
 
@@ -113,7 +117,7 @@ class SplitExpressions:
 
     def place(self, field: RecordField, element: tuple[str, str]) -> str:
         """The address of a field of an element."""
-        return f"{self.helper(field.name)}({element[0]}, {element[1]})"
+        return f"{self.helper(self.target.accessor(field))}({element[0]}, {element[1]})"
 
     def _member(self, node: Syntax) -> tuple[RecordField, tuple[str, str]] | None:
         field = self.target.of(node.refers) if node.kind == "MEMBER_REF_EXPR" and node.children else None
@@ -132,6 +136,8 @@ class SplitExpressions:
         found = self._member(node)
         if found is None:
             return None
+        if found[0].bits:
+            return self.whole(node, f"{self.place(*found)}->{node.name}")
         return self.whole(node, f"(*{self.place(*found)})")
 
     def _array_subscript_expr(self, node: Syntax) -> list[Edit] | None:
@@ -194,9 +200,10 @@ class SplitExpressions:
         if node.operator in COMPARED and any(pointers):
             return self.whole(node, f"({self.helper('minus')}({self.render(left)}, {self.render(right)}) {node.operator} 0)")
         if node.operator in ("==", "!=") and any(pointers):
-            if not all(pointers):
-                there = left if pointers[0] else right
-                return self.whole(node, f"({self.render(there)}.base {node.operator} NULL)")
+            nothing = [not pointers[k] or is_null(self.program, side) for k, side in enumerate((left, right))]
+            if any(nothing):
+                there = self.there(right if nothing[0] else left)
+                return self.whole(node, there if node.operator == "!=" else f"!{there}")
             same = f"{self.helper('same')}({self.render(left)}, {self.render(right)})"
             return self.whole(node, same if node.operator == "==" else f"!{same}")
         return None

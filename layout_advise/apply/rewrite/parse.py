@@ -118,6 +118,8 @@ class _Reader:
         self._spelling, self._expansion = (self.library[f"clang_get{what}Location"] for what in ("Spelling", "Expansion"))
         self._handle, self._line, self._offset = ctypes.c_void_p(), ctypes.c_uint(), ctypes.c_uint()
         self.shapes: dict[str, CType] = {}
+        self.typedefs: dict[str, Any] = {}
+        self.incomplete: set[str] = set()
         self.expansions: dict[tuple[Path, int], int] = {}
 
     def read(self) -> TranslationUnit:
@@ -127,13 +129,14 @@ class _Reader:
             if cursor.kind.name == "MACRO_INSTANTIATION":
                 extent = cursor.extent
                 self.expansions[self._file(extent.start.file.name), extent.start.offset] = extent.end.offset
+        self.typedefs = {cursor.spelling: cursor for cursor in mine if cursor.kind.name == "TYPEDEF_DECL"}
         declarations = tuple(
             self._node(cursor)
             for cursor in mine
             if cursor.kind.name not in ("MACRO_INSTANTIATION", "MACRO_DEFINITION", "INCLUSION_DIRECTIVE")
         )
         texts = {file: file.read_bytes().decode("latin-1") for file in {node.file for node in declarations}}
-        return TranslationUnit(self.path, declarations, texts, self.expansions)
+        return TranslationUnit(self.path, declarations, texts, self.expansions, frozenset(self.incomplete))
 
     def _is_foreign(self, cursor: Any) -> bool:
         if cursor.location.file is None:  # the compiler's own
@@ -205,7 +208,8 @@ class _Reader:
             defines=declares and cursor.is_definition(),
             foreign=named is not None and self._is_foreign(named),
             offset=cursor.get_field_offsetof() // 8 if kind == "FIELD_DECL" else -1,
-            bits=kind == "FIELD_DECL" and cursor.is_bitfield(),
+            bits=cursor.get_bitfield_width() if kind == "FIELD_DECL" and cursor.is_bitfield() else 0,
+            bit=cursor.get_field_offsetof() if kind == "FIELD_DECL" else -1,
         )
 
     def _shape(self, of: Any) -> CType:
@@ -216,12 +220,26 @@ class _Reader:
             self.shapes[key] = self._new_shape(canonical, key)
         return self.shapes[key]
 
+    def _only_typedef(self, record: Any) -> Any | None:
+        """The record that a typedef names and no tag, where one of that tag is never defined: people write ``struct T *``
+        for pointers to ``T`` in ``typedef struct { ... } T``, and convert them."""
+        typedef = self.typedefs.get(record.spelling) if record.get_definition() is None else None
+        named = typedef.underlying_typedef_type.get_canonical() if typedef is not None else None
+        if named is None or named.kind != self.cindex.TypeKind.RECORD or named.get_declaration() == record:
+            return None
+        if named.get_declaration().get_definition() is None:
+            return None
+        self.incomplete.add(record.get_usr())
+        return named
+
     def _new_shape(self, canonical: Any, text: str) -> CType:
         kinds = self.cindex.TypeKind
         kind, size, align = canonical.kind, 0, 1
         if kind.name in SIZED_TYPES:
             size, align = max(0, canonical.get_size()), max(1, canonical.get_align())
         if kind == kinds.RECORD:
+            if (named := self._only_typedef(canonical.get_declaration())) is not None:
+                return self._shape(named)
             return CType("record", text, record=canonical.get_declaration().get_usr(), size=size, align=align)
         if kind in (kinds.POINTER, kinds.LVALUEREFERENCE, kinds.RVALUEREFERENCE):
             form = "pointer" if kind == kinds.POINTER else "reference"

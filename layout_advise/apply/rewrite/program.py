@@ -40,9 +40,9 @@ class SourceProgram:
     def _index(self, node: Syntax) -> None:
         if node.refers and node.kind in ("DECL_REF_EXPR", "CALL_EXPR"):
             self.uses[node.refers].append(node)
-        if node.declares and node.defines and node.kind in ("FUNCTION_DECL", "CXX_METHOD"):
+        if node.declares and node.defines and node.kind in ("FUNCTION_DECL", "CXX_METHOD", "DESTRUCTOR"):
             self.functions[node.declares] = node
-        if node.declares and node.kind in ("FUNCTION_DECL", "VAR_DECL", "STRUCT_DECL", "CLASS_DECL"):
+        if node.declares and node.kind in ("FUNCTION_DECL", "VAR_DECL", "STRUCT_DECL", "CLASS_DECL", "UNION_DECL"):
             self.declared[node.declares].append(node)
         for child in node.children:
             self.parents[child] = node
@@ -71,6 +71,9 @@ class SourceProgram:
         for node in list(places.values())[1:]:
             yield Refusal(node.file, node.line, f"another definition of {name}")
         mentions = re.compile(rf"\b{re.escape(name)}\b")
+        taken = {of for unit in self.units for of in unit.incomplete}
+        for node in (node for of in taken for node in self.declared.get(of, ()) if node.defines and node.name == name):
+            yield Refusal(node.file, node.line, f"another record called {name}")
         for nodes in self.declared.values():
             if len(nodes) < 2 or not any(mentions.search(node.shape.text) for node in nodes):
                 continue

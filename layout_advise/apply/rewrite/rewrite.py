@@ -12,7 +12,7 @@ from layout_advise.apply.rewrite.cxx.rewrite import edited
 from layout_advise.apply.rewrite.expressions import SplitExpressions
 from layout_advise.apply.rewrite.order import OrderedExpressions
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram
-from layout_advise.apply.rewrite.record import put_in_order
+from layout_advise.apply.rewrite.record import inside_out, misplaced, put_in_order
 from layout_advise.apply.rewrite.syntax import Edit, MacroUse, Syntax, TranslationUnit, applied
 from layout_advise.apply.rewrite.target import Target
 
@@ -32,7 +32,10 @@ def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *,
     program = SourceProgram(units)
     by_types = target.splits and program.in_cxx
     edits, refusals = (edited if by_types else _edited_c)(program, record, target, guard)
-    refusals |= set(program.disagreeing(record.declares, target.name))
+    refusals |= set(program.disagreeing(record.declares, target.name)) | inside_out(program, target, record)
+    refusals |= set() if refusals else misplaced(target, record)
+    if by_types and any(field.bits for field in target.fields):
+        refusals.add(Refusal(record.file, record.line, "bit fields, to which C++ has no references"))
     refusals |= set() if refusals else _overlaps(program, edits)
     if refusals:
         places = {(refusal.file, refusal.line, refusal.why): refusal for refusal in refusals}

@@ -46,7 +46,10 @@ class Syntax:
     """It names something that a system header declares."""
     offset: int = -1
     """Bytes, of a field in its record."""
-    bits: bool = False
+    bits: int = 0
+    """How many, of a bit field."""
+    bit: int = -1
+    """Bits in front of a field in its record."""
 
     def walk(self) -> Iterator[Syntax]:
         """The node and all below it, outer ones first."""
@@ -64,6 +67,8 @@ class TranslationUnit:
     texts: dict[Path, str] = field(repr=False)
     expansions: dict[tuple[Path, int], int] = field(default_factory=dict, repr=False)
     """Where uses of macros begin, and end."""
+    incomplete: frozenset[str] = frozenset()
+    """Records that have no definition here, and were taken for those of their name that only a typedef names."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

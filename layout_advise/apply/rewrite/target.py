@@ -11,12 +11,31 @@ from layout_advise.errors import SourceError
 
 REF_BYTES = 24
 """Bytes of what stands for a pointer: a base, a count, an index."""
+FIRST_PAGE = 4096
+"""Bytes below which no memory is given out: a base is asked for being there by this, as gcc follows the way on which it is
+NULL into accesses that the program makes all the same, and warns of addresses that are then numbers."""
+
+HELPERS = ("ref", "over", "plus", "stepped", "stepping", "minus", "same", "there", "load", "store", "copied", "filled",
+           "resized", "sorted", "written", "read", "ptr", "cptr", "cref", "refs", "places", "array", "vector")  # fmt: skip
+"""What the new names end with, but for those of the members."""
+
+
+@dataclass(frozen=True, slots=True)
+class BitField:
+    """A bit field, ``at`` bits behind the first byte of those that stand side by side."""
+
+    name: str
+    usr: str
+    type: CType
+    at: int
+    width: int
 
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
     """A field of the record; ``offset`` and ``size`` in bytes in the declaration's order, with what stands for pointers to
-    the record in their place; ``was_at`` is the offset that the program has now."""
+    the record in their place; ``was_at`` is the offset that the program has now. Bit fields that stand side by side are one
+    field, which has the first one's name and all of its ``bits``."""
 
     name: str
     usr: str
@@ -25,6 +44,12 @@ class RecordField:
     size: int
     align: int
     was_at: int
+    bits: tuple[BitField, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that the source has for it."""
+        return tuple(bit.name for bit in self.bits) or (self.name,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +78,7 @@ class Target:
     fields: tuple[RecordField, ...]
     groups: tuple[FieldGroup, ...]
     prefix: str
+    align: int = 1
 
     @property
     def splits(self) -> bool:
@@ -79,16 +105,23 @@ class Target:
     def new_size(self) -> int:
         """Bytes of the re-ordered declaration."""
         last = self.groups[-1]
-        return _up(last.at + last.size, max(group.align for group in self.groups))
+        return _up(last.at + last.size, max(self.align, *(group.align for group in self.groups)))
 
     @property
     def ref(self) -> str:
         """The type that stands for a pointer to an element."""
         return f"{self.prefix}_ref"
 
+    def accessor(self, field: RecordField) -> str:
+        """What the name of the function for a field ends with: the field's name, unless another function has that."""
+        name, others = field.name, {name for other in self.fields if other is not field for name in other.names}
+        while name in HELPERS or name in others:
+            name += "_"
+        return name
+
     def of(self, usr: str) -> RecordField | None:
         """The field that a USR names."""
-        return next((field for field in self.fields if field.usr == usr), None)
+        return next((f for f in self.fields if f.usr == usr or any(bit.usr == usr for bit in f.bits)), None)
 
     def is_value(self, shape: CType | None) -> bool:
         """True for the record itself."""
@@ -140,11 +173,17 @@ def fields_of(record: Syntax, splits: bool = False) -> tuple[RecordField, ...]:
     fields: list[RecordField] = []
     if "(unnamed" in record.shape.text or "(anonymous" in record.shape.text:
         raise SourceError("cannot rewrite a record without a name", where, "give it one")
+    beside = False
     for node in record.children:
-        if node.kind == "UNION_DECL" or (node.kind == "FIELD_DECL" and (node.bits or not node.name)):
-            raise SourceError(cannot, f"{where}: it has bit fields or a union")
+        if node.kind in ("UNION_DECL", "STRUCT_DECL") and "(anonymous" in node.shape.text:
+            raise SourceError(cannot, f"{where}: it has a union or a structure without a name")
         if node.kind != "FIELD_DECL":
             continue
+        if node.bits or not node.name:
+            fields = _with_bits(fields, node, beside)
+            beside = beside or bool(node.name)
+            continue
+        beside = False
         if node.shape.form == "array" and node.shape.count < 0:
             raise SourceError(cannot, f"{where}: its last member has no size")
         points = (
@@ -160,6 +199,25 @@ def fields_of(record: Syntax, splits: bool = False) -> tuple[RecordField, ...]:
     return tuple(fields)
 
 
+def _with_bits(fields: list[RecordField], node: Syntax, beside: bool) -> list[RecordField]:
+    """The fields with one bit field more, which may stand ``beside`` the last one. In front of it all members kept their
+    places, or moved by whole pointers."""
+    if not node.name:
+        return fields
+    before = fields[-1] if fields else None
+    first = before.was_at if before is not None and beside else node.bit // 8
+    moved = before.offset - before.was_at if before is not None else 0
+    if before is not None and not beside:
+        moved += before.size - before.shape.size
+    bits = (before.bits if before is not None and beside else ()) + (
+        BitField(node.name, node.declares, node.shape, node.bit - first * 8, node.bits),
+    )
+    size = -(-(bits[-1].at + bits[-1].width) // 8)
+    shape = CType("bits", bits[0].type.text, size=size)
+    whole = RecordField(bits[0].name, bits[0].usr, shape, first + moved, size, 1, first, bits)
+    return [*(fields[:-1] if beside else fields), whole]
+
+
 def _holds(shape: CType, usr: str) -> bool:
     """True for arrays of pointers to the record; of other records that is not known."""
     of = shape.of
@@ -172,20 +230,23 @@ def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str, blocks: 
     """The new layout of a record: ``groups`` of field names, each in ``blocks`` of so many elements (0 or nothing: in none);
     fields in no group come together as the last. ``taken`` is all text whose words new names must not repeat. Raises
     SourceError where a group names what is not there."""
-    whole = len({name for group in groups for name in group}) == len(fields_of(record))
+    named_all = {name for group in groups for name in group}
+    whole = all(named_all.intersection(field.names) for field in fields_of(record))
     fields = fields_of(record, len(groups) > 1 or not whole or any(blocks))
-    known = {field.name: field for field in fields}
-    unknown = sorted({name for group in groups for name in group} - known.keys())
+    known = {name: field for field in fields for name in field.names}
+    unknown = sorted(named_all - known.keys())
     if unknown:
         raise SourceError(f"cannot rewrite {record.shape.text}", f"it has no member {unknown[0]}", "trace the program anew")
-    named = [[known[name] for name in group] for group in groups]
+    named = [list(dict.fromkeys(known[name] for name in group)) for group in groups]
+    twice = [field for field in fields if sum(field in group for group in named) > 1]
+    if twice:
+        first = f"{', '.join(twice[0].names)} are bit fields side by side, and stay together"
+        raise SourceError(f"cannot rewrite {record.shape.text}", first, "")
     rest = [field for field in fields if not any(field in group for group in named)]
     parts = [*named, rest] if rest else named
     own = record.shape.text.removeprefix("struct ").removeprefix("class ").rpartition("::")[2]
     prefix = own
-    while re.search(
-        rf"\b{re.escape(prefix)}_(ref|{'|'.join(known)}|over|plus|load|store|ptr|refs|places|array|vector)\b", taken
-    ):
+    while re.search(rf"\b{re.escape(prefix)}_({'|'.join((*HELPERS, *known))})_*\b", taken):
         prefix += "_"
     return Target(
         record.declares,
@@ -195,6 +256,7 @@ def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str, blocks: 
         fields,
         _placed(fields, parts, [*blocks, *[0] * len(parts)][: len(parts)]),
         prefix,
+        record.shape.align,
     )
 
 

@@ -77,6 +77,10 @@ class KernelExpressions(SplitExpressions):
         """The address of a member; its function has a name that no other one can have, whatever the member is called."""
         return f"{self.target.prefix}_of_{field.name}({element[0]}, {element[1]})"
 
+    def there(self, node: Syntax) -> str:
+        """OpenCL C that asks whether a pointer to elements is there."""
+        return f"({self.render(node)}.base != NULL)"
+
     def _binary_operator(self, node: Syntax) -> list[Edit] | None:
         """A variable that is stored goes by its address: given by value, calling conventions take records apart, which slows
         the loops that made its members (decision 79)."""

@@ -92,7 +92,7 @@ def _helpers(one: BufferLayout, prefix: str, space: str, notes: Mapping[str, int
 
 def _target(program: KernelProgram, record: BufferRecord, space: str, prefix: str) -> BufferTarget:
     fields = fields_of(record.node, True)
-    return BufferTarget(record.usr, prefix, record.name, record.bytes, fields, (), prefix, space)
+    return BufferTarget(record.usr, prefix, record.name, record.bytes, fields, (), prefix, space=space)
 
 
 def _prefix(name: str, text: str) -> str:

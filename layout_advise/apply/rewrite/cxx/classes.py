@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from layout_advise.apply.rewrite.cxx.templates import templates
-from layout_advise.apply.rewrite.target import FieldGroup, Target
+from layout_advise.apply.rewrite.target import FIRST_PAGE, FieldGroup, Target
 
-HEADERS = ("cstddef", "cstring", "iterator", "memory", "new", "type_traits", "utility")
-VECTOR_HEADERS = ("cstdint", "initializer_list", "stdexcept")
+HEADERS = ("cstddef", "cstdint", "cstring", "iterator", "memory", "new", "type_traits", "utility")
+VECTOR_HEADERS = ("initializer_list", "stdexcept")
 
 
 def includes(used: Set[str]) -> str:
@@ -21,7 +21,7 @@ def pointers(target: Target, key: str) -> str:
     return (
         templates("layout_advise.apply.rewrite.cxx")
         .get_template("pointers.hpp.j2")
-        .render(p=target.prefix, name=target.name, key=key)
+        .render(p=target.prefix, name=target.name, key=key, first_page=FIRST_PAGE)
         + "\n"
     )
 

@@ -34,8 +34,6 @@ def mention_edit(program: SourceProgram, target: Target, node: Syntax, used: set
     assert before is not None  # it matches nothing at all, too
     start, scope = before.start(), before["scope"] or scope_of(program, target, node)
     holder = program.parents.get(node)
-    if holder is not None and holder.kind == "CXX_BASE_SPECIFIER":
-        return Refusal(node.file, node.line, f"{target.spelling} is a base class")
     vector = VECTOR.search(text, 0, start)
     after = AFTER.match(text, node.end)
     if vector is not None and after is None:

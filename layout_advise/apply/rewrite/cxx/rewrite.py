@@ -9,7 +9,7 @@ from layout_advise.apply.rewrite.cxx.classes import elements, includes, pointers
 from layout_advise.apply.rewrite.cxx.uses import ProxyEdits, obstacles
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram
 from layout_advise.apply.rewrite.record import put_in_order
-from layout_advise.apply.rewrite.syntax import Edit, Syntax, applied
+from layout_advise.apply.rewrite.syntax import Edit, Syntax
 from layout_advise.apply.rewrite.target import Target
 
 OPENING = re.compile(r"(?:\s*(?://[^\n]*|/\*.*?\*/))*\s*(?:#pragma once[ \t]*\n)?", re.DOTALL)
@@ -30,6 +30,7 @@ def edited(
         refusals |= put_in_order(program, record, target, found[record.file])
     if not refusals:
         _surround(program, record, target, proxies, found[record.file], guard)
+        refusals |= _define(proxies, found)
     return found, refusals | proxies.refusals
 
 
@@ -41,7 +42,7 @@ def _surround(
     before = text.rfind("typedef", text.rfind(";", 0, record.start) + 1, record.start)
     before = record.start if before < 0 else before
     end = text.index(";", record.end) + 1
-    methods = [_copy(program, proxies, node) for node in proxies.own_methods().values() if not _is_static(program, node)]
+    methods = proxies.methods.copies(proxies.method)
     top = OPENING.match(text)
     top_at = top.end() if top is not None else 0
     found.add(Edit(top_at, top_at, includes(proxies.used)))
@@ -57,20 +58,21 @@ def _surround(
         found.add(Edit(brace, brace, friend))
 
 
+def _define(proxies: ProxyEdits, found: dict[Path, set[Edit]]) -> set[Refusal]:
+    """Adds copies of methods that are defined elsewhere, and a default destructor; returns what stands in the way."""
+    refused = set()
+    for made in (proxies.methods.definitions(proxies.method), proxies.methods.destructor()):
+        if isinstance(made, Refusal):
+            refused.add(made)
+            continue
+        for file, edit in made:
+            found[file].add(edit)
+    return refused
+
+
 def _in_c(program: SourceProgram, record: Syntax) -> bool:
     """True in ``extern "C"``."""
     around = program.parents.get(record)
     while around is not None and around.kind != "LINKAGE_SPEC":
         around = program.parents.get(around)
     return around is not None
-
-
-def _is_static(program: SourceProgram, node: Syntax) -> bool:
-    return re.match(r"(\w+\s+)*?static\b", program.text(node)) is not None
-
-
-def _copy(program: SourceProgram, proxies: ProxyEdits, node: Syntax) -> str:
-    """A method as what stands for a reference has it."""
-    text = program.text(node)
-    changed = applied(text, [edit for edit in proxies.method(node) if node.start <= edit.start <= node.end], node.start)
-    return f"    {changed}"

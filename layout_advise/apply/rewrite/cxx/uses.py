@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from layout_advise.apply.rewrite.allocations import allocated
 from layout_advise.apply.rewrite.cxx.mentions import auto_edit, mention_edit, references, scope_of
+from layout_advise.apply.rewrite.cxx.methods import Methods
 from layout_advise.apply.rewrite.members import MemberAddresses
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, peeled
 from layout_advise.apply.rewrite.syntax import CType, Edit, Syntax
@@ -46,10 +47,11 @@ class ProxyEdits:
     def __init__(self, program: SourceProgram, target: Target, record: Syntax) -> None:
         self.program, self.target, self.record = program, target, record
         self.members = MemberAddresses(program)
+        self.methods = Methods(program, target, record)
         self.refusals: set[Refusal] = set()
         self.used: set[str] = set()
         self.referring: set[str] = set()
-        self.name = re.compile(rf"\b{re.escape(target.spelling.removeprefix('struct ').removeprefix('class '))}\b")
+        self.name = re.compile(rf"\b{re.escape(target.spelling.removeprefix('struct ').removeprefix('class '))}\b(?!::\w)")
 
     def edits(self, top: Syntax) -> list[Edit]:
         """The edits of a node and of all below it."""
@@ -57,7 +59,9 @@ class ProxyEdits:
         for node in top.walk():
             if node.file not in self.program.texts:  # a system header that is included in a block
                 continue
-            if self._inside(node):
+            if self.methods.in_head(node) or self.methods.addresses_own(node):
+                continue
+            if self.methods.holds(node):
                 if node.kind == "TYPE_REF" and getattr(self.program.parents.get(node), "kind", "") == "FIELD_DECL":
                     found += self._type_ref(node)
                 continue
@@ -66,15 +70,15 @@ class ProxyEdits:
 
     def method(self, node: Syntax) -> list[Edit]:
         """The edits of a method's copy in what stands for a reference."""
-        return _outermost([edit for part in node.walk() for edit in self._of(part)])
+        found: list[Edit] = []
+        for part in node.walk():
+            own = self.methods.in_copy(part)
+            found += self._of(part) if own is None else self._taken(own, part)
+        return _outermost(found)
 
     def concerns(self, shape: CType) -> bool:
         """True for a type that has to do with the record."""
         return self.name.search(shape.text) is not None
-
-    def _inside(self, node: Syntax) -> bool:
-        """True in the record's own declaration, where references stay what they are."""
-        return node.file == self.record.file and self.record.start <= node.start and node.end <= self.record.end
 
     def _refuse(self, node: Syntax, why: str) -> list[Edit]:
         self.refusals.add(Refusal(node.file, node.line, why, node.start if node.in_macro else -1))
@@ -257,19 +261,9 @@ class ProxyEdits:
 
     def _method_call(self, node: Syntax) -> list[Edit]:
         """A method of the record that is called for an element has to be written into what stands for that."""
-        if node.refers.startswith(f"{self.target.usr}@F@") and node.refers not in self.own_methods():
-            declared = any(part.declares == node.refers for part in self.record.children if part.kind == "CXX_METHOD")
-            if declared:
-                return self._refuse(node, f"method {node.name} is defined outside of {self.target.spelling}")
+        if not self.methods.known(node.refers):
+            return self._refuse(node, f"no source that was read defines method {node.name} of {self.target.spelling}")
         return []
-
-    def own_methods(self) -> dict[str, Syntax]:
-        """By USR the methods that are defined in the record's declaration."""
-        return {
-            node.declares: node
-            for node in self.record.children
-            if node.kind == "CXX_METHOD" and node.defines and any(part.kind == "COMPOUND_STMT" for part in node.children)
-        }
 
 
 def _outermost(edits: list[Edit]) -> list[Edit]:
@@ -288,10 +282,10 @@ def obstacles(program: SourceProgram, target: Target, record: Syntax) -> Iterato
     for node in record.children:
         if node.kind == "CXX_BASE_SPECIFIER":
             yield Refusal(record.file, node.line, f"{target.spelling} has a base class")
-        if node.kind == "CXX_METHOD" and program.text(node).lstrip().startswith("virtual"):
+        if node.kind in ("CXX_METHOD", "DESTRUCTOR") and program.text(node).lstrip().startswith("virtual"):
             yield Refusal(record.file, node.line, f"{target.spelling} has virtual methods")
-        if node.kind in ("DESTRUCTOR", "FUNCTION_TEMPLATE"):
-            yield Refusal(record.file, node.line, f"{target.spelling} has a destructor or templates of its own")
+        if node.kind == "FUNCTION_TEMPLATE":
+            yield Refusal(record.file, node.line, f"{target.spelling} has templates of its own")
     around = program.parents.get(record)
     while around is not None:
         if around.kind in ("FUNCTION_DECL", "CXX_METHOD", "CLASS_TEMPLATE", "FUNCTION_TEMPLATE", "LAMBDA_EXPR"):

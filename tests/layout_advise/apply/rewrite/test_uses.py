@@ -303,7 +303,11 @@ def test_other_orders_refuse_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("record", "why"),
-    [("double x; int flag : 3;", "bit fields"), ("union { int a; } u;", "union"), ("int n; double rest[];", "no size")],
+    [
+        ("union { int a; double b; }; int n;", "a union or a structure without a name"),
+        ("struct { int a, b; }; int n;", "a union or a structure without a name"),
+        ("int n; double rest[];", "no size"),
+    ],
 )
 def test_records_that_are_refused(record: str, why: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=why):

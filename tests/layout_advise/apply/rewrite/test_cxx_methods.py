@@ -1,0 +1,205 @@
+"""Methods of a rewritten C++ record, wherever they are defined; destructors; classes that derive from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.applying.rewritten import CXX_SANITIZED, CXX_WARNINGS, Groups, changed, output, rewritten
+from tests.support.compilers import needs_clang
+
+FILES = {
+    "body.hpp": """#ifndef BODY
+#define BODY
+#include <vector>
+namespace sim {
+class Body {
+public:
+    enum Kind { dust, star };
+    typedef double length;
+    explicit Body(length x, const Body *like = nullptr);
+    ~Body() {}
+    length distance(const Body &other) const;
+    Body &move(double dt = 0.5);
+    Kind kind() const;
+    static int made() { return count; }
+    bool is(const Body *other) const { return this == other; }
+    Body *self();
+    void meet(Body &other);
+    double x() const { return scaled(1.0); }
+
+private:
+    length scaled(double by) const { return by * px; }
+    double px, vx = 1.0;
+    char name[8] = "body";
+    static int count;
+};
+inline Body *Body::self() { return this; }
+double total(const std::vector<Body> &all);
+}
+#endif
+""",
+    "body.cpp": """#include "body.hpp"
+#include <cmath>
+namespace sim {
+int Body::count = 0;
+static const double limit = 3.0;
+Body::Body(length x, const Body *like) : px(x) { count += like ? 2 : 1; }
+/* how far it is */
+Body::length Body::distance(const Body &other) const
+{
+    return std::fabs(px - other.px) + (is(&other) ? 100.0 : 0.0) + count * 0.0;
+}
+sim::Body &sim::Body::move(double dt)
+{
+    px += dt * vx;
+    name[0]++;
+    return *this;
+}
+double total(const std::vector<Body> &all)
+{
+    double sum = 0;
+    for (const Body &b : all)
+        sum += b.distance(all[0]);
+    return sum;
+}
+}
+sim::Body::Kind sim::Body::kind() const { return px > sim::limit ? star : Kind::dust; }
+void sim::Body::meet(Body &other)
+{
+    other.px += made();
+    if (other.kind() == star)
+        this->move().move(0.25);
+}
+""",
+    "main.cpp": """#include <cstdio>
+#include "body.hpp"
+int main()
+{
+    std::vector<sim::Body> all;
+    for (int i = 0; i < 10; i++)
+        all.push_back(sim::Body(i));
+    sim::Body single(2.5);
+    single.move();
+    for (auto &b : all)
+        b.move(0.25).move();
+    all[1].meet(all[2]);
+    all[3].meet(all[9]);
+    const sim::Body &last = all.back();
+    const sim::Body *p = all[4].self();
+    std::printf("%g %g %d %d %g\\n", sim::total(all), last.distance(all[1]), last.kind(), sim::Body::made(), single.x());
+    std::printf("%d %d %g\\n", p->is(&all[4]), p->is(&all[5]), all[3].x());
+}
+""",
+}
+LAYOUTS: list[tuple[Groups | None, tuple[int, ...]]] = [(None, ()), ([["px", "vx"]], ()), ([["px", "vx", "name"]], (4,))]
+
+
+@pytest.mark.parametrize(("groups", "blocks"), LAYOUTS)
+def test_methods_outside_of_the_class(groups: Groups | None, blocks: tuple[int, ...], tmp_path: Path) -> None:
+    new = changed(FILES, "Body", groups, tmp_path, blocks=blocks)
+    assert output(new) == output(tmp_path / "old")
+    text = (new / "body.cpp").read_text()
+    assert "template <bool constant> sim::Body_ref sim::Body_refs<constant>::move(double dt)" in text
+    assert "\ntemplate Body::length Body_refs<true>::distance(Body_cref other) const;" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("groups", "blocks"), LAYOUTS)
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=needs_clang)])
+def test_methods_by_compiler_and_sanitizer(
+    groups: Groups | None, blocks: tuple[int, ...], compiler: str, tmp_path: Path
+) -> None:
+    new = changed(FILES, "Body", groups, tmp_path, blocks=blocks)
+    sanitized = [CXX_SANITIZED] if compiler == "gcc" else []  # clang's runtime is a package of its own
+    for flags in (CXX_WARNINGS, (*CXX_WARNINGS, "-std=c++20", "-O2"), *sanitized):
+        assert output(new, flags, compiler) == output(tmp_path / "old", flags, compiler)
+
+
+DESTROYED = """#include <cstdio>
+#include <vector>
+static int gone = 0;
+struct P {
+    double x;
+    int n;
+    %s
+};
+%s
+int main()
+{
+    std::vector<P> v(4);
+    for (P &p : v)
+        p.x = p.n = 2;
+    v.pop_back();
+    P *p = new P[2];
+    p[1] = v[2];
+    std::printf("%%g %%d\\n", v[0].x + p[1].n, gone);
+    delete[] p;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "defined"),
+    [
+        ("~P() = default;", ""),
+        ("~P() { /* nothing */ }", ""),
+        ("~P();", "P::~P() {}"),
+        ("~P() noexcept;", "P::~P() noexcept {}"),
+    ],
+)
+def test_destructors_that_do_nothing(declared: str, defined: str, tmp_path: Path) -> None:
+    new = changed({"p.cpp": DESTROYED % (declared, defined)}, "P", None, tmp_path)
+    assert output(new, CXX_SANITIZED) == output(tmp_path / "old", CXX_SANITIZED) == "4 0\n"
+
+
+@pytest.mark.parametrize(
+    ("declared", "defined", "why"),
+    [
+        ("~P() { gone++; }", "", "P has a destructor that may do something"),
+        ("~P();", "P::~P() { gone++; }", "P has a destructor that may do something"),
+        ("~P(); /* elsewhere */", "", "P has a destructor that may do something"),
+        ("virtual ~P() {}", "", "P has virtual methods"),
+        ("template <class T> T as() const { return T(x); }", "", "P has templates of its own"),
+        ("void *self() { return this; }", "void *kept = v0.self();", "a pointer to an element becomes void *"),
+    ],
+)
+def test_members_that_are_refused(declared: str, defined: str, why: str, tmp_path: Path) -> None:
+    done = rewritten({"p.cpp": DESTROYED % (declared, defined.replace("v0", "P()"))}, "P", None, tmp_path)
+    assert any(why in refusal.why and refusal.line >= 7 for refusal in done.refusals), done.refusals
+    assert not done.texts
+
+
+def test_classes_that_derive_from_the_record(tmp_path: Path) -> None:
+    text = """#include <cstdio>
+#include <vector>
+struct P {
+    double x = 1;
+    char c = 'c';
+    int n = 0;
+    double twice() const { return 2 * x; }
+    void add(const P &o) { x += o.x; n++; }
+};
+struct Q : public P {
+    int more = 3;
+    double all() const { return twice() + more + n; }
+};
+static void grow(P &p, double by) { p.x *= by; }
+int main()
+{
+    std::vector<P> ps(3);
+    std::vector<Q> qs(2);
+    grow(ps[1], 3.0);
+    grow(qs[1], 5.0);
+    ps[2].add(qs[1]);
+    qs[0].add(ps[2]);
+    ps.push_back(qs[0]);
+    P &of = qs[1];
+    of.n = 7;
+    P sliced = qs[1];
+    std::printf("%g %g %g %g %d %zu\\n", qs[0].all(), qs[1].all(), ps[3].x, sliced.x, ps[3].n, sizeof(Q));
+}
+"""
+    new = changed({"p.cpp": text}, "P", None, tmp_path)
+    assert output(new, CXX_SANITIZED) == output(tmp_path / "old", CXX_SANITIZED)
