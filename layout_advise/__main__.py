@@ -12,7 +12,8 @@ ADDRESSES = 480 << 20
 
 
 def main() -> int:
-    """Run the command line. A signal before it begins, or after its end, finds nothing that would have to be stopped."""
+    """Run the command line. A signal before it begins finds nothing that would have to be stopped; one after its end changes
+    nothing: the interpreter takes a while to end, and would die of it."""
     room, _ = resource.getrlimit(resource.RLIMIT_AS)
     if room != resource.RLIM_INFINITY and room < ADDRESSES:
         text = f"too little memory: {room >> 20} MB are allowed (ulimit -v); it needs {ADDRESSES >> 20} at least"
@@ -23,7 +24,12 @@ def main() -> int:
             signal.signal(number, _end)
     from layout_advise.cli import main as carry_out
 
-    return carry_out()
+    try:
+        return carry_out()
+    finally:
+        for number in SIGNALS:
+            if signal.getsignal(number) is _end:
+                signal.signal(number, signal.SIG_IGN)
 
 
 def _end(number: int, _frame: object) -> None:

@@ -60,6 +60,25 @@ def test_a_signal_while_the_tool_is_brought_in(number: signal.Signals, tmp_path:
     assert (done.returncode, done.stderr) == (128 + number, "layout-advise: interrupted\n")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_when_all_is_done_changes_nothing(number: signal.Signals) -> None:
+    """The interpreter ends: what is called then sends it, and so does one that comes even later."""
+    lines = [
+        "import atexit, os, sys, threading",
+        "from layout_advise.__main__ import main",
+        f"atexit.register(os.kill, os.getpid(), {number.value})",
+        "class Late:",
+        f"    def __del__(self, kill=os.kill, me=os.getpid()): kill(me, {number.value})",
+        "kept = Late()",
+        "sys.argv = ['layout-advise', '--version']",
+        "sys.exit(main())",
+    ]
+    command = ["env", "--default-signal=INT,TERM,HUP", sys.executable, "-c", "\n".join(lines)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("layout-advise ")
+
+
 @pytest.mark.slow
 def test_four_runs_beside_each_other(tmp_path: Path) -> None:
     """Two of them on one run directory: one of these is refused. Their timed parts take turns."""
