@@ -24,7 +24,7 @@ Label = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class DimensionOrder:
     """How ``cells`` of elements lie in one array: its dimensions outermost first, ``cell`` for their own."""
 
     cells: tuple[str, ...]
@@ -34,8 +34,8 @@ class Order:
 def reordered(
     candidate: CandidateReport, before: Sequence[StructureReport], now: Sequence[StructureReport]
 ) -> tuple[str, ...] | None:
-    """Where the arrays of the candidate have its order of dimensions now: the cells that it leaves out and that lie between
-    the others. None where they do not."""
+    """The cells that the candidate leaves out and that lie between the others, if its arrays have its order of dimensions
+    now; None where they do not."""
     rest: list[str] = []
     by_id = {one.id: one for one in before}
     concerned = list(dict.fromkeys(part.structure for part in candidate.parts))
@@ -52,7 +52,7 @@ def reordered(
     return tuple(rest) if concerned else None
 
 
-def _same(wanted: Sequence[Order], before: StructureReport, now: StructureReport) -> list[str] | None:
+def _same(wanted: Sequence[DimensionOrder], before: StructureReport, now: StructureReport) -> list[str] | None:
     """The cells that lie between those of ``wanted``; None where the array is laid out in another way."""
     cells, new_cells = _cells(before), _cells(now)
     outer = tuple(count for count in before.dimensions if count > 1)
@@ -91,7 +91,7 @@ def _order(old: Sequence[tuple[Label, int]], lengths: Sequence[int]) -> list[Lab
     return found if not left else None
 
 
-def _groups(order: Sequence[Label], cells: Sequence[int]) -> list[Order]:
+def _groups(order: Sequence[Label], cells: Sequence[int]) -> list[DimensionOrder]:
     """The arrays that the cells make up: those whose numbers differ only in dimensions within that of an element lie
     together."""
     first = next((k for k, (kind, _) in enumerate(order) if kind == "outer"), len(order))
@@ -106,7 +106,7 @@ def _groups(order: Sequence[Label], cells: Sequence[int]) -> list[Order]:
     groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for cell in sorted(numbers, key=lambda cell: [cell[k] for k in together]):
         groups.setdefault(tuple(cell[k] for k in apart), []).append(cell)
-    return [Order(tuple(_name(cell) for cell in group), tuple(shown)) for group in groups.values()]
+    return [DimensionOrder(tuple(_name(cell) for cell in group), tuple(shown)) for group in groups.values()]
 
 
 def _name(cell: Sequence[int]) -> str:
@@ -127,7 +127,7 @@ def _cells(structure: StructureReport) -> tuple[int, ...] | None:
     return lengths if prod(lengths) == len(set(numbers)) else None
 
 
-def _orders(part: PartReport) -> list[Order] | None:
+def _orders(part: PartReport) -> list[DimensionOrder] | None:
     """The order of the dimensions that a part's map has: ``byte = 32032*i + 8008*f + 8*j of p; f: ...; i < 1001; j < 1001``;
     None where it has blocks."""
     found = re.match(r"byte = (?P<sum>.*?) of (?P<where>the array of its field|\w+)(?P<legend>;.*|$)", part.index_map)
@@ -142,5 +142,5 @@ def _orders(part: PartReport) -> list[Order] | None:
         steps.append((int(one[1] or 1), letters.get(one[2], "cell")))
     dimensions = tuple(name for _, name in sorted(steps, key=lambda step: -step[0]))
     if found["where"] == OWN_ARRAY or len(part.fields) == 1:
-        return [Order((cell,), dimensions) for cell in part.fields]
-    return [Order(part.fields, dimensions)]
+        return [DimensionOrder((cell,), dimensions) for cell in part.fields]
+    return [DimensionOrder(part.fields, dimensions)]

@@ -29,6 +29,7 @@ from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.elf_checks import damage_named, without_damaged
 from layout_advise.tracer.program.entries.line_headers import has_room
 from layout_advise.tracer.trace.consistency import check
+from layout_advise.tracer.trace.trace import Control
 from layout_advise.tracer.trace.trace_file import read_trace
 from tests.support.fuzzing.elf_fields import ElfFields
 from tests.support.fuzzing.raw_bytes import ODD_NUMBERS
@@ -238,6 +239,7 @@ def test_a_trace_whose_parts_do_not_fit_together(known: Samples) -> None:
         replace(whole, references=(replace(first, bytes=0), *whole.references[1:])),
         replace(whole, references=(replace(first, pc=-1), *whole.references[1:])),
         replace(whole, mappings=(replace(whole.mappings[0], end=0), *whole.mappings[1:])),
+        replace(whole, control=Control(None, ((0, len(whole.references)),))),
     ):
         with pytest.raises(ValueError, match=r"has|have|is "):
             check(damaged)

@@ -45,8 +45,8 @@ class Methods:
         return usr not in self.declared or usr in self.within or usr in self.outside
 
     def _heads(self) -> dict[Path, set[tuple[int, int]]]:
-        """Where definitions of members stand outside of the record, up to their last parameter: there types stay what the
-        record's declaration says."""
+        """The places where definitions of members stand outside of the record, up to their last parameter: there types stay
+        what the record's declaration says."""
         found: dict[Path, set[tuple[int, int]]] = {}
         for unit in self.program.units:
             for top in unit.declarations:
@@ -87,8 +87,8 @@ class Methods:
         return [Edit(node.start, node.start, f"{self.target.name}::")]
 
     def _this(self, node: Syntax) -> list[Edit] | Refusal:
-        """What stands for a pointer to the element in the place of ``this``, unless it only leads to a member or is the
-        element itself."""
+        """The text that stands for a pointer to the element in the place of ``this``, unless it only leads to a member or is
+        the element itself."""
         up = self.program.parents.get(node)
         while up is not None and up.kind in (
             "UNEXPOSED_EXPR",
@@ -109,7 +109,7 @@ class Methods:
         return [*whole, *(f"    {self._changed(self.declared[usr], edits)};" for usr in self.outside)]
 
     def definitions(self, edits: Edits) -> list[tuple[Path, Edit]] | Refusal:
-        """What stands behind the definitions outside of the record, by file: copies of these."""
+        """The text behind the definitions outside of the record, by file: copies of these."""
         found = []
         units = {unit.path for unit in self.program.units}
         for node in self.outside.values():
