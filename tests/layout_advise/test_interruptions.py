@@ -79,6 +79,23 @@ def test_a_signal_when_all_is_done_changes_nothing(number: signal.Signals) -> No
     assert done.stdout.startswith("layout-advise ")
 
 
+def test_an_interruption_while_a_class_is_made_has_its_exit_code(tmp_path: Path) -> None:
+    """CPython notes one in code that is text, caught or not, and ended the process by SIGINT instead."""
+    lines = [
+        "import sys, layout_advise.cli",
+        "def interrupted():",
+        "    try: exec('raise KeyboardInterrupt')",
+        "    except KeyboardInterrupt: return 143",
+        "layout_advise.cli.main = interrupted",
+        "from layout_advise.__main__ import main",
+        "sys.exit(main())",
+    ]
+    (tmp_path / "interrupted_in_text.py").write_text("\n".join(lines))
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    command = [sys.executable, "-m", "interrupted_in_text"]
+    assert subprocess.run(command, env=environment, check=False, capture_output=True).returncode == 143
+
+
 @pytest.mark.slow
 def test_four_runs_beside_each_other(tmp_path: Path) -> None:
     """Two of them on one run directory: one of these is refused. Their timed parts take turns."""
