@@ -3,7 +3,7 @@
   layout-advise trace -- ./app its args
   layout-advise trace --hotspot step --call 7 -o step.layout -- ./app input.dat < stdin.txt
   layout-advise trace --baseline app.layout -o changed.layout -- ./changed its args    what a change of layout gained
-  layout-advise trace --machine-profile two.layout --transfer 12G,5 -- ./app its args    which region on which machine
+  layout-advise trace --machine-profile app.layout --transfer 12G,5 -o here.layout -- ./app its args    which region where
 
 The program runs to its end once, with its own output; then it is started again a few times and stopped at one call of the
 hotspot, where everything else happens. Results go into app.layout/ (report.html, report.json, the mock-ups in C).

@@ -162,7 +162,9 @@ def _plan(
     ours, theirs = ([rest + ways.cost(way, end) for end in ends] for way in (best, here))
     places = _places(ways, best)
     elsewhere_too = any(one.machine is not None for one in places)
-    over = Interval(theirs[0] / ours[0], theirs[2] / ours[1], theirs[1] / ours[2]) if elsewhere_too else Interval(1, 1, 1)
+    over = (
+        Interval(theirs[0] / ours[0], theirs[2] / ours[1], theirs[1] / ours[2]) if elsewhere_too else Interval(1.0, 1.0, 1.0)
+    )
     working = sum(
         ways.table.times(region)[place] * often
         for region, place, often in zip(leaves(ways.steps), best.places, turns(ways.steps), strict=True)

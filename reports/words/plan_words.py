@@ -88,7 +88,7 @@ def machines_headline(plan: MachinesPlan | None) -> str:
     )
     over = f"{factor(plan.over_here.median)} as fast ({span(plan.over_here)}) as the best plan on this machine alone"
     if all(one.machine is None for one in plan.places):
-        return f"Over machines: keep all regions here; no other machine gains by what sending the data leaves: {ways}."
+        return f"Over machines: keep all regions here, no other machine gains more than sending the data takes: {ways}."
     if plan.action == "change":
         return f"Over machines: {ways}: {over}, with the data sent."
     return f"Over machines, {'undecided' if plan.action == 'undecided' else 'not worth it'}: {ways} would be {over}."
