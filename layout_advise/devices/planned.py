@@ -10,11 +10,11 @@ import numpy as np
 
 from layout_advise.decide.policy import DECIDE
 from layout_advise.devices.profile import MachineProfile
-from layout_advise.devices.table import Elsewhere, MachineTable, elsewhere
+from layout_advise.devices.table import MachineTable, RegionThere, elsewhere
 from layout_advise.plan.placed import MovedStructure, PlacedCosts, PlacedRegion, PlacedWay, held
 from layout_advise.plan.region_order import RegionEntry, RegionLoop, RegionStep, entries, leaves, turns
 from layout_advise.regions.logged_order import LoggedOrder
-from layout_advise.regions.over_regions import best_variant, gain_around, layout_of
+from layout_advise.regions.over_regions import UNTOUCHED, best_variant, gain_around, layout_of
 from layout_advise.regions.planned import MeasuredRegions
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.contract import Report
@@ -81,7 +81,7 @@ def _table(
         return "how long the calls of a region take in the program is not known"
     each = [elsewhere(report.hotspots, profile) for profile in profiles]
     missing = [text for _, texts in each for text in texts]
-    there: tuple[tuple[Elsewhere | None, ...], ...] = tuple(one for one, _ in each)
+    there: tuple[tuple[RegionThere | None, ...], ...] = tuple(one for one, _ in each)
     return MachineTable(report.hotspots, shares, counts, whole, _layouts(report), tuple(profiles), there), missing
 
 
@@ -157,14 +157,13 @@ def _plan(
     if ways is None or best is None or here is None:
         return _no_plan(machines, "there are too many structures to be placed")
     table = ways.table
-    rest = table.whole * max(0.0, 1.0 - sum(table.shares))
+    placed = sum(share for share, often in zip(table.shares, table.entries, strict=True) if often)
+    rest = table.whole * max(0.0, 1.0 - placed)  # regions that are not in the order stay as they are
     ends = ("median", "lo", "hi")
     ours, theirs = ([rest + ways.cost(way, end) for end in ends] for way in (best, here))
     places = _places(ways, best)
     elsewhere_too = any(one.machine is not None for one in places)
-    over = (
-        Interval(theirs[0] / ours[0], theirs[2] / ours[1], theirs[1] / ours[2]) if elsewhere_too else Interval(1.0, 1.0, 1.0)
-    )
+    over = Interval(theirs[0] / ours[0], theirs[2] / ours[1], theirs[1] / ours[2]) if elsewhere_too else UNTOUCHED
     working = sum(
         ways.table.times(region)[place] * often
         for region, place, often in zip(leaves(ways.steps), best.places, turns(ways.steps), strict=True)

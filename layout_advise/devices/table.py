@@ -35,7 +35,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class RegionThere:
     """A region as another machine ran it: how much longer an entry takes there (a gain below 1), and its report."""
 
     gain: Gain
@@ -53,7 +53,7 @@ class MachineTable:
     whole: float
     layouts: tuple[str, ...]
     profiles: tuple[MachineProfile, ...]
-    elsewhere: tuple[tuple[Elsewhere | None, ...], ...]
+    elsewhere: tuple[tuple[RegionThere | None, ...], ...]
     """By machine and region; None where it has no times of the same work."""
 
     @property
@@ -206,10 +206,12 @@ def _layout_key(candidate: CandidateReport, names: Mapping[str, str]) -> tuple[o
     return candidate.families, *lengths, structures, tuple(sorted(candidate.arrays))
 
 
-def elsewhere(hotspots: Sequence[HotspotReport], profile: MachineProfile) -> tuple[tuple[Elsewhere | None, ...], list[str]]:
+def elsewhere(
+    hotspots: Sequence[HotspotReport], profile: MachineProfile
+) -> tuple[tuple[RegionThere | None, ...], list[str]]:
     """The regions on another machine, and what is missing there."""
     pairs = {id(a): b for a, b in matched_regions(hotspots, profile.report.hotspots)}
-    found: list[Elsewhere | None] = []
+    found: list[RegionThere | None] = []
     missing: list[str] = []
     for hotspot in hotspots:
         there = pairs.get(id(hotspot))
@@ -218,7 +220,7 @@ def elsewhere(hotspots: Sequence[HotspotReport], profile: MachineProfile) -> tup
             missing.append(f"{hotspot.name or hotspot.symbol} on {profile.machine.name}: {gain}")
             found.append(None)
         else:
-            found.append(Elsewhere(gain, there))
+            found.append(RegionThere(gain, there))
     return tuple(found), missing
 
 

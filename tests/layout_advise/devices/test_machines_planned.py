@@ -165,6 +165,19 @@ def test_a_region_goes_where_it_gains_more_than_sending_takes() -> None:
     assert (far.action, far.over_here and far.over_here.median) == ("keep", 1.0)
 
 
+def test_a_region_that_is_not_in_the_order_stays_as_it_is() -> None:
+    """Its part of the time is no gain."""
+    only_first = (RegionLoop(100, (RegionEntry(0),)),)
+
+    def run(ns: float) -> Report:
+        return of_regions((region("a", ns, 100, {1: 1.0}), region("b", 1e6, 100, {1: 1.0})), only_first, (0.4, 0.4))
+
+    plan = planned(run(1e6), profile(run(2.5e5)))
+    assert [(p.hotspot, p.machine) for p in plan.places] == [("a", "two")]
+    assert plan.program is not None
+    assert plan.program.median == pytest.approx(2.5e8 / (0.6 * 2.5e8 + 100 * 2.5e5 + 2 * BYTES))
+
+
 def test_it_is_told_in_text_page_markdown_and_json() -> None:
     found = with_machines(pair(1e6), [profile(SECOND_FASTER, 1e9, 2000.0)])
     assert found.plan is not None
