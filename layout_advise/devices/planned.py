@@ -76,7 +76,8 @@ def _table(
     shares = _shares(report)
     often = entries(steps)
     counts = tuple(often[n] for n in range(len(report.hotspots)))
-    whole = MeasuredRegions(report.hotspots, shares, LoggedOrder(steps, counts)).program_ns
+    calls = tuple(count or h.calls for count, h in zip(counts, report.hotspots, strict=True))
+    whole = MeasuredRegions(report.hotspots, shares, LoggedOrder(steps, calls)).program_ns
     if not whole:
         return "how long the calls of a region take in the program is not known"
     each = [elsewhere(report.hotspots, profile) for profile in profiles]
