@@ -24,7 +24,8 @@ class Settings:
     the stage's own); ``environment``: variables that are set for the program; ``max_refs`` accesses of a call are recorded
     at most; ``max_bytes`` is the most room that the records, and the file of the trace, may each take. ``live``: whether
     layouts are tried in the running program, by itself where the snapshot is unlike it. ``no_source``: the report has no
-    code, arguments and paths of the program. ``baseline``: an earlier run to be held against."""
+    code, arguments and paths of the program. ``baseline``: an earlier run to be held against. ``machine_profiles``: runs of
+    the program on other machines, to which data goes by ``transfer`` (bytes a second, ns) where they do not say how."""
 
     command: tuple[str, ...]
     output: Path
@@ -49,6 +50,8 @@ class Settings:
     capture_output: bool = False
     no_source: bool = False
     baseline: Path | None = None
+    machine_profiles: tuple[Path, ...] = ()
+    transfer: tuple[float, float] | None = None
     environment: dict[str, str] = field(default_factory=dict)
 
     @property

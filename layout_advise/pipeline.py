@@ -16,6 +16,8 @@ from layout_advise.compare.applied import applied_in
 from layout_advise.compare.confirm import confirmed
 from layout_advise.config import Settings
 from layout_advise.describe.checks import quality
+from layout_advise.devices.planned import with_machines
+from layout_advise.devices.profile import read_profiles
 from layout_advise.errors import RunDirError
 from layout_advise.observe.backends import check_backend
 from layout_advise.policies import policies
@@ -24,6 +26,7 @@ from layout_advise.regions.looked import Told
 from layout_advise.regions.one import RunContext
 from layout_advise.regions.several import study_regions
 from layout_advise.reports.model import contract
+from layout_advise.reports.model.plan import Transfer
 from layout_advise.reports.model.redact import without_source
 from layout_advise.reports.pages import html
 from layout_advise.rundir import RunDir, open_run, scratch, write_atomically
@@ -41,6 +44,8 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
     alone = settings.backend == "valgrind" and settings.until == "trace"
     main = check_command(settings.command, static=alone)
     baseline = contract.read_report(settings.baseline) if settings.baseline is not None else None
+    stated = Transfer(*settings.transfer) if settings.transfer is not None else None
+    profiles = read_profiles(settings.machine_profiles, settings.command, stated)
     check_room(settings)
     if not main.dynamic:
         trace_static(settings, main, progress)
@@ -69,6 +74,7 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
             return None
         progress.stage("report", "writing the report")
         report = assemble(settings, main, outcome, progress)
+        report = with_machines(msgspec.structs.replace(report, transfer=stated), profiles)
         if baseline is not None and settings.baseline is not None:
             report = confirmed(report, baseline, settings.baseline, applied_in(main, settings.baseline))
         report = without_source(report) if settings.no_source else report

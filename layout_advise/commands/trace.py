@@ -3,6 +3,7 @@
   layout-advise trace -- ./app its args
   layout-advise trace --hotspot step --call 7 -o step.layout -- ./app input.dat < stdin.txt
   layout-advise trace --baseline app.layout -o changed.layout -- ./changed its args    what a change of layout gained
+  layout-advise trace --machine-profile app.layout --transfer 12G,5 -o here.layout -- ./app its args    which region where
 
 The program runs to its end once, with its own output; then it is started again a few times and stopped at one call of the
 hotspot, where everything else happens. Results go into app.layout/ (report.html, report.json, the mock-ups in C).
@@ -63,6 +64,17 @@ def size(text: str) -> int:
     return value
 
 
+def transfer(text: str) -> tuple[float, float]:
+    """Bytes a second and microseconds, as ``12G,5``, for argparse; returns the latter in ns."""
+    rate, comma, latency = text.partition(",")
+    if not comma:
+        raise argparse.ArgumentTypeError("must be RATE,LATENCY, as 12G,5")
+    waited = float(latency)
+    if not 0 <= waited < math.inf:
+        raise argparse.ArgumentTypeError("a latency must not be negative")
+    return float(size(rate)), 1000.0 * waited
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``trace``."""
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ARGS", help="the program and its arguments")
@@ -96,6 +108,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", choices=STAGES, default="report", metavar="STAGE", help=f"stop after {', '.join(STAGES)}")
     parser.add_argument(
         "--baseline", metavar="RUN", help="a run before the layout was changed: tell what the change is and what it gained"
+    )
+    parser.add_argument(
+        "--machine-profile",
+        metavar="RUN",
+        action="append",
+        default=[],
+        help="a run of the same program on another machine (report.json, or its folder): plan which region runs where; may "
+        "be given several times",
+    )
+    parser.add_argument(
+        "--transfer",
+        type=transfer,
+        metavar="RATE,LATENCY",
+        help="how data gets between this machine and the other one: bytes a second, microseconds (as 12G,5); where the run "
+        "there does not have it, it has to be given",
     )
     common.add_fail_on(parser)
     parser.add_argument(
@@ -203,6 +230,8 @@ def settings(arguments: argparse.Namespace) -> Settings:
         capture_output=arguments.json == "-",
         no_source=arguments.no_source,
         baseline=common.existing(arguments.baseline) if arguments.baseline else None,
+        machine_profiles=tuple(common.existing(one) for one in arguments.machine_profile),
+        transfer=arguments.transfer,
         environment=dict(started.variables),
     )
 

@@ -31,7 +31,7 @@ def over_regions(
     first; ``alone`` is the part of the samples of each region that no region before it has. A layout that a region with its
     structures could not measure has no gain of the program."""
     rows = []
-    for name in (n for n in shared if any(_best_variant(h, n) is not None for h in hotspots)):
+    for name in (n for n in shared if any(best_variant(h, n) is not None for h in hotspots)):
         cells = [InRegion(h.name or h.symbol, part, _in(h, name, hotspots)) for h, part in zip(hotspots, alone, strict=True)]
         label = next((families(c) for h in hotspots for c in h.candidates if c.id == name), "")
         known = [RegionPart(c.share, Gain(c.speedup.median, c.speedup.lo, c.speedup.hi)) for c in cells if c.speedup]
@@ -44,20 +44,20 @@ def over_regions(
 def _in(hotspot: HotspotReport, name: str, hotspots: Sequence[HotspotReport]) -> Interval | None:
     """The gain of a layout in a region: of its best variant, between that over the original and that over the unchanged
     mock-up; 1 where the region does not touch its structures; None where it was not measured there."""
-    best = _best_variant(hotspot, name)
+    best = best_variant(hotspot, name)
     if best is not None:
-        return _around(best)
+        return gain_around(best)
     return None if _touches(hotspot, name, hotspots) else UNTOUCHED
 
 
-def _best_variant(hotspot: HotspotReport, name: str) -> CandidateReport | None:
+def best_variant(hotspot: HotspotReport, name: str) -> CandidateReport | None:
     """The fastest verified variant of a layout in a region."""
     own = [c for c in hotspot.candidates if layout_of(c) == name and c.evidence in ("live", "verified", "close")]
     measured = [(c.speedup.median, k) for k, c in enumerate(own) if c.speedup is not None]
     return own[max(measured)[1]] if measured else None
 
 
-def _around(candidate: CandidateReport) -> Interval:
+def gain_around(candidate: CandidateReport) -> Interval:
     """The gain over the original, with the interval between that and the gain over the unchanged mock-up."""
     assert candidate.speedup is not None
     both = [i for i in (candidate.speedup, candidate.over_identity) if i is not None]
@@ -107,10 +107,10 @@ def _judged(hotspot: HotspotReport, row: OverRegions, best: OverRegions) -> Verd
         if best.program is not None and row.program.median < DECIDE.as_good * best.program.median:
             text = f"{text} {sentence(best)}"
         return msgspec.structs.replace(verdict, text=text, program=row.program)
-    found = _best_variant(hotspot, best.candidate)
+    found = best_variant(hotspot, best.candidate)
     if best is row or found is None or best.program is None or best.program.lo < least:
         return undecided(Reason.OTHER_REGIONS, sentence(row) if best is row else f"{sentence(row)} {sentence(best)}")
-    interval = _around(found)
+    interval = gain_around(found)
     text = f"Change it: {sentence(best)} First figures: their lower ends are claimed. Best here alone: {sentence(row)}"
     gain = interval.lo
     return Verdict(

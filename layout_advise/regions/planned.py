@@ -95,18 +95,24 @@ def _gain(speedup: Interval | None) -> Gain:
 
 
 def _conversions(seen: MeasuredRegions, name: str) -> tuple[float | None, float | None]:
-    """The cost of a conversion to a layout and back, in parts of the program's time: as it was timed around a call of one
-    region, times the number of fields that any of them needs over that of this one; the greatest over the regions. None
-    where it was not timed."""
+    """The cost of a conversion to a layout and back, in parts of the program's time; None where it was not timed."""
     whole = seen.program_ns
-    rows = [c.conversion for h in seen.hotspots for c in h.candidates if layout_of(c) == name and c.conversion is not None]
-    if not whole or not rows:
+    if not whole or (found := conversion_ns(seen.hotspots, name)) is None:
         return None, None
+    return found[0] / whole, found[1] / whole
+
+
+def conversion_ns(hotspots: Sequence[HotspotReport], name: str) -> tuple[float, float] | None:
+    """The cost of a conversion to a layout and back: as it was timed around a call of one region, times the number of fields
+    that any of them needs over that of this one; the greatest over the regions. None where it was not timed."""
+    rows = [c.conversion for h in hotspots for c in h.candidates if layout_of(c) == name and c.conversion is not None]
+    if not rows:
+        return None
     every_in = frozenset[str]().union(*(c.copied_in for c in rows))
     every_out = frozenset[str]().union(*(c.copied_out for c in rows))
     into = max(c.in_ms * (len(every_in) / len(c.copied_in) if c.copied_in else 1.0) for c in rows)
     back = max(c.out_ms * (len(every_out) / len(c.copied_out) if c.copied_out else 1.0) for c in rows)
-    return into * 1e6 / whole, back * 1e6 / whole
+    return into * 1e6, back * 1e6
 
 
 def _report(

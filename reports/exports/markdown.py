@@ -20,9 +20,11 @@ def markdown(report: Report) -> str:
     report = readable(report)
     if report.plan is not None:
         lines += [f"# {escaped(plan_words.leading(report.plan))}", ""]
-        lines += [
-            f"- {escaped(text)}" for text in (*plan_words.facts(report.plan.structures[0]), plan_words.order(report.plan))
-        ]
+        facts = plan_words.facts(report.plan.structures[0]) if report.plan.structures else ()
+        lines += [f"- {escaped(text)}" for text in (*facts, plan_words.order(report.plan))]
+        if (machines := report.plan.machines) is not None:
+            heading = [plan_words.machines_headline(machines)] if report.plan.structures else []
+            lines += [f"- {escaped(text)}" for text in (*heading, *plan_words.machines_facts(machines))]
         lines.append("")
     for hotspot in report.hotspots:
         lines += [*_region(report, hotspot), ""]

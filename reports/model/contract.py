@@ -16,7 +16,7 @@ from layout_advise.errors import RunDirError
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.descriptions import described
 from layout_advise.reports.model.hotspot import HotspotReport
-from layout_advise.reports.model.plan import InRegion, ProgramPlan
+from layout_advise.reports.model.plan import InRegion, ProgramPlan, Transfer
 
 SCHEMA = "layout-advise.report/1"
 
@@ -172,7 +172,9 @@ class Report(msgspec.Struct, frozen=True):
     over_regions: tuple[OverRegions, ...] = ()
     """The layouts of structures that several regions use, the best for the program first."""
     plan: ProgramPlan | None = None
-    """None where one region was studied."""
+    """None where one region was studied on one machine."""
+    transfer: Transfer | None = None
+    """The way of data between this machine and another one, as ``--transfer`` stated it; None where it did not."""
     started_in: str | None = None
     """The folder in which the command was started; None where it was left out."""
 

@@ -80,6 +80,65 @@ class StructurePlan(msgspec.Struct, frozen=True):
     """The second best plan's speedup of the whole program."""
 
 
+class Transfer(msgspec.Struct, frozen=True):
+    """The way of data between a machine and the one that the program runs on: it was stated, and not measured."""
+
+    bytes_per_second: float
+    latency_ns: float
+    """For each structure that is sent, whatever its size, in ns."""
+
+
+class PlanMachine(msgspec.Struct, frozen=True):
+    """Another machine, or this one in another way (with more threads), whose times are those of a run there."""
+
+    name: str
+    """As the plan calls it."""
+    cpu: str
+    """The processor's name there."""
+    threads: int
+    """The most that a region of the run there had."""
+    transfer: Transfer
+    assumed: bool
+    """Whether ``transfer`` was stated by the user here, and not by the run there."""
+
+
+class MachinePlace(msgspec.Struct, frozen=True):
+    """The machine on which a place of the order runs, and the layout there. A region that is named at several places with
+    one answer is told once, with all its entries."""
+
+    hotspot: str
+    """The region as it is printed."""
+    machine: str | None
+    """The name of the machine; None: this one."""
+    candidate: str | None
+    """Id of the layout there; None: the present one."""
+    entries: int
+    """How often it is entered so."""
+
+
+class MachinesPlan(msgspec.Struct, frozen=True):
+    """The plan over machines: for each place of the order a machine and a layout, with the data sent to where it is needed.
+    ``action``: ``change`` where running regions elsewhere surely gains enough over the best of this machine alone, ``keep``
+    where it gains nothing, else ``undecided``."""
+
+    action: Literal["change", "keep", "undecided"]
+    machines: tuple[PlanMachine, ...]
+    """The machines besides this one."""
+    places: tuple[MachinePlace, ...]
+    program: Interval | None
+    """The whole program's speedup over today, with all transfers and conversions; None where there is no plan."""
+    here: Interval | None
+    """The same of the best plan on this machine alone."""
+    over_here: Interval | None
+    """The speedup of the first over the second."""
+    moving: float = 0.0
+    """Transfers and conversions take that part of the present time."""
+    missing: tuple[str, ...] = ()
+    """What is not known: regions without times on a machine, and why."""
+    reason: str = ""
+    """Why there is no plan; empty where there is one."""
+
+
 class ProgramPlan(msgspec.Struct, frozen=True):
     """The plan of the whole program, the structures by which it gains most first. ``held`` are regions that could not be
     measured: they count as unchanged, and stay at the present layouts."""
@@ -87,5 +146,7 @@ class ProgramPlan(msgspec.Struct, frozen=True):
     order: RegionOrderReport
     """In which order the regions are entered."""
     structures: tuple[StructurePlan, ...]
-    """The plans, by what they gain."""
+    """The plans, by what they gain; none where one region was studied, and the plan is one over machines."""
     held: tuple[str, ...] = ()
+    machines: MachinesPlan | None = None
+    """The plan over this machine and others; None where no ``--machine-profile`` was given."""

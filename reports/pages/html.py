@@ -277,7 +277,14 @@ def _plan(report: Report) -> dict[str, object] | None:
         }
         for number, one in enumerate(plan.structures)
     ]
-    return {"lanes": lanes, "order": plan_words.order(plan)}
+    machines = plan.machines
+    over = {
+        "action": machines.action,
+        "headline": plan_words.machines_headline(machines),
+        "facts": plan_words.machines_facts(machines),
+        "places": machines.places,
+    } if machines is not None else None  # fmt: skip
+    return {"lanes": lanes, "machines": over, "order": plan_words.order(plan)}
 
 
 def render(report: Report, run: str | None = None) -> str:

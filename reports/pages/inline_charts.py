@@ -33,7 +33,8 @@ def speedup_chart(hotspot: HotspotReport) -> Markup:
         return Markup("")
     ends = [end for one in rows for end in _ends(one)]
     low, high = min(1.0, *ends), max(1.0, *ends)
-    low, high = max(0.0, low - 0.05 * (high - low)), high + 0.05 * (high - low)
+    margin = 0.05 * (high - low) or 0.05  # all may be just 1
+    low, high = max(0.0, low - margin), high + margin
 
     def at(value: float) -> float:
         return round(LEFT + (WIDTH - LEFT - 10) * (value - low) / (high - low), 1)

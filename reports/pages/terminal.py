@@ -91,6 +91,11 @@ def _plan(console: PlainConsole, report: Report) -> None:
         console.print(Text(plan_words.headline(one), STYLE[one.action]), soft_wrap=True)
         for text in plan_words.facts(one, plan.held if number == 0 else ()):
             _say(console, f"• {text}")
+    if plan.machines is not None:
+        style = STYLE[plan.machines.action]
+        console.print(Text(plan_words.machines_headline(plan.machines), style), soft_wrap=True)
+        for text in plan_words.machines_facts(plan.machines):
+            _say(console, f"• {text}")
     _say(console, f"• {plan_words.order(plan)}")
     console.print()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.contract import OverRegions
-from layout_advise.reports.model.plan import InRegion, OrderStep, PlanPlace, ProgramPlan, StructurePlan
+from layout_advise.reports.model.plan import InRegion, MachinesPlan, OrderStep, PlanPlace, ProgramPlan, StructurePlan
 from layout_advise.reports.words.headline import factor, span
 from layout_advise.reports.words.quantities import listing, number
 
@@ -19,8 +19,9 @@ MOST_PLACES = 60
 
 
 def leading(plan: ProgramPlan) -> str:
-    """The first line: what the structures should be in the whole program, and what that gains."""
-    return headline(plan.structures[0])
+    """The first line: what the structures should be in the whole program, and what that gains; where one region was studied,
+    on which machine it should run."""
+    return headline(plan.structures[0]) if plan.structures else machines_headline(plan.machines)
 
 
 def headline(one: StructurePlan) -> str:
@@ -70,6 +71,44 @@ def _other(one: StructurePlan) -> tuple[str, Interval | None] | None:
 
 def _told(label: str, gain: Interval | None) -> str:
     return f"{label}, {factor(gain.median)} ({span(gain)})" if gain is not None else label
+
+
+def machines_headline(plan: MachinesPlan | None) -> str:
+    """The plan over machines in a line; empty where there is none."""
+    if plan is None:
+        return ""
+    if plan.program is None or plan.over_here is None:
+        return f"No plan over machines: {plan.reason}."
+    by_place: dict[tuple[str | None, str | None], list[str]] = {}
+    for one in plan.places:
+        by_place.setdefault((one.machine, one.candidate), []).append(one.hotspot)
+    ways = "; ".join(
+        f"{listing(tuple(dict.fromkeys(names)), 6)} {f'on {machine}' if machine else 'here'} ({layout or AS_IT_IS})"
+        for (machine, layout), names in by_place.items()
+    )
+    over = f"{factor(plan.over_here.median)} as fast ({span(plan.over_here)}) as the best plan on this machine alone"
+    if all(one.machine is None for one in plan.places):
+        return f"Over machines: keep all regions here, no other machine gains more than sending the data takes: {ways}."
+    if plan.action == "change":
+        return f"Over machines: {ways}: {over}, with the data sent."
+    return f"Over machines, {'undecided' if plan.action == 'undecided' else 'not worth it'}: {ways} would be {over}."
+
+
+def machines_facts(plan: MachinesPlan) -> tuple[str, ...]:
+    """What a plan over machines gains over today, what sending takes, by which stated way, and what is not known."""
+    found = []
+    if plan.program is not None and plan.here is not None:
+        found.append(
+            f"Over today: {factor(plan.program.median)} ({span(plan.program)}), on this machine alone "
+            f"{factor(plan.here.median)} ({span(plan.here)}); sending and converting take {plan.moving:.1%} of the present "
+            "time. Predicted from runs on each machine, and not run so.".replace("%", " %")
+        )
+    for one in plan.machines:
+        rate, latency = one.transfer.bytes_per_second / 1e9, one.transfer.latency_ns / 1e3
+        who = "as given here" if one.assumed else "as the run there says"
+        threads = f", {one.threads} threads" if one.threads > 1 else ""
+        found.append(f"{one.name}: {one.cpu}{threads}; {rate:.3g} GB/s and {latency:.3g} µs, stated ({who}), not measured.")
+    return (*found, *(f"Not known: {text}." for text in plan.missing))
 
 
 def order(plan: ProgramPlan) -> str:

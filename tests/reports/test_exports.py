@@ -16,11 +16,12 @@ from layout_advise.cli import main
 from layout_advise.reports.exports import notes, rows
 from layout_advise.reports.exports.markdown import escaped, markdown
 from layout_advise.reports.exports.sarif import sarif
+from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.pages import figures
 from layout_advise.reports.pages.inline_charts import break_even_chart, speedup_chart, ticks_of
 from tests.support.run_folders import saved
-from tests.support.sample_report import report
+from tests.support.sample_report import candidate, report
 
 KEEP = Verdict("keep", None, None, "no-gain", "Keep it: none gains.")
 UNDECIDED = Verdict("undecided", None, None, "not-lifted", "Undecided: so.")
@@ -164,3 +165,8 @@ def test_the_chart_of_speedups_has_a_row_a_measured_layout() -> None:
     assert speedup_chart(bare) == ""
     assert ticks_of(0.93, 6.4) == [1, 2, 3, 4, 5, 6]
     assert ticks_of(0.98, 1.02) == [0.98, 0.99, 1.0, 1.01, 1.02]
+
+
+def test_gains_of_just_one_are_drawn() -> None:
+    one = Interval(1.0, 1.0, 1.0, 9)
+    assert "circle" in speedup_chart(msgspec.structs.replace(report().hotspots[0], candidates=(candidate(1, one),)))

@@ -1,0 +1,1 @@
+"""Tests of the plan over machines: from reports of runs on each."""
