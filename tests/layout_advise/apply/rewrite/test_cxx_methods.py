@@ -274,3 +274,10 @@ def test_bases_that_are_refused(change: str, groups: Groups | None, why: str, tm
     done = rewritten({"p.cpp": text}, "R", groups, tmp_path)
     assert any(why in refusal.why for refusal in done.refusals), done.refusals
     assert not done.texts
+
+
+def test_members_behind_the_padding_of_a_base(tmp_path: Path) -> None:
+    """Not where their type alone would put them: a record by itself would be no array of one."""
+    text = "struct P { double x; char c; };\nstruct Q : P { char d; };\nQ all[3];\nint main() { return all[1].d; }\n"
+    done = rewritten({"p.cpp": text}, "Q", None, tmp_path)
+    assert any("member d lies elsewhere than its type would put it" in refusal.why for refusal in done.refusals)
