@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -210,7 +210,15 @@ class _Reader:
             offset=cursor.get_field_offsetof() // 8 if kind == "FIELD_DECL" else -1,
             bits=cursor.get_bitfield_width() if kind == "FIELD_DECL" and cursor.is_bitfield() else 0,
             bit=cursor.get_field_offsetof() if kind == "FIELD_DECL" else -1,
+            bases=tuple(self._bases(cursor)) if kind in ("STRUCT_DECL", "CLASS_DECL") else (),
         )
+
+    def _bases(self, record: Any) -> Iterator[Syntax]:
+        for child in record.get_children():
+            if child.kind.name == "CXX_BASE_SPECIFIER":
+                base = child.type.get_canonical().get_declaration().get_definition()
+                if base is not None and base.kind.name in ("STRUCT_DECL", "CLASS_DECL") and not self._is_foreign(base):
+                    yield self._node(base)
 
     def _shape(self, of: Any) -> CType:
         canonical = of.get_canonical()

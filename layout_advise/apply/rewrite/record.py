@@ -30,6 +30,8 @@ def body_edit(program: SourceProgram, target: Target, record: Syntax, inner: lis
     text = program.texts[record.file]
     nodes = {node.name: node for node in record.children if node.kind == "FIELD_DECL"}
     pieces: dict[str, str] = {}
+    if record.bases and any(field.name not in nodes for field in target.fields):
+        return Refusal(record.file, record.line, "members of a base class, where the members get another order")
     first = min(node.start for node in nodes.values())
     if why := _bits_obstacle(target, record):
         return Refusal(record.file, record.line, why)
@@ -63,7 +65,7 @@ def body_edit(program: SourceProgram, target: Target, record: Syntax, inner: lis
 def inside_out(program: SourceProgram, target: Target, record: Syntax) -> set[Refusal]:
     """Members of a split record that are records which point to it: what stands for pointers is longer, and so are they."""
     found = set()
-    for node in record.children if target.splits else ():
+    for node in record.members() if target.splits else ():
         if node.kind == "FIELD_DECL" and _points_back(program, target, node.shape):
             found.add(Refusal(node.file, node.line, f"member {node.name} holds pointers to {target.spelling}"))
     return found
@@ -74,7 +76,7 @@ def misplaced(target: Target, record: Syntax) -> set[Refusal]:
     array of one."""
     if not target.splits:
         return set()
-    lines, end = {node.name: node.line for node in record.children}, 0
+    lines, end = {node.name: node.line for node in record.members()}, 0
     for field in target.fields:
         if not field.bits and field.was_at != -(-end // field.align) * field.align:
             why = f"member {field.name} lies elsewhere than its type would put it (packed, or aligned more)"

@@ -50,6 +50,14 @@ class Syntax:
     """How many, of a bit field."""
     bit: int = -1
     """Bits in front of a field in its record."""
+    bases: tuple[Syntax, ...] = ()
+    """The records of the program that a class derives from: not among its children, as they stand elsewhere."""
+
+    def members(self) -> Iterator[Syntax]:
+        """What is declared in a record: in those that it derives from, then in itself."""
+        for base in self.bases:
+            yield from base.members()
+        yield from self.children
 
     def walk(self) -> Iterator[Syntax]:
         """The node and all below it, outer ones first."""

@@ -174,7 +174,7 @@ def fields_of(record: Syntax, splits: bool = False) -> tuple[RecordField, ...]:
     if "(unnamed" in record.shape.text or "(anonymous" in record.shape.text:
         raise SourceError("cannot rewrite a record without a name", where, "give it one")
     beside = False
-    for node in record.children:
+    for node in record.members():
         if node.kind in ("UNION_DECL", "STRUCT_DECL") and "(anonymous" in node.shape.text:
             raise SourceError(cannot, f"{where}: it has a union or a structure without a name")
         if node.kind != "FIELD_DECL":

@@ -7,7 +7,7 @@ template, behind the original, where it sees what that sees.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, peeled
@@ -26,7 +26,12 @@ class Methods:
 
     def __init__(self, program: SourceProgram, target: Target, record: Syntax) -> None:
         self.program, self.target, self.record = program, target, record
-        declared = [node for node in record.children if node.kind == "CXX_METHOD" and not self._is_static(node)]
+        self.owners = {one.declares: one for one in self._owners(record)}
+        declared: list[Syntax] = []
+        for owner in self.owners.values():
+            hidden = {node.name for node in declared}
+            methods = [node for node in owner.children if node.kind == "CXX_METHOD" and not self._is_static(node)]
+            declared += [n for n in methods if n.name not in hidden and (owner is record or self._sees_record(n))]
         self.declared = {node.declares: node for node in declared}
         self.within = {node.declares: node for node in declared if node.defines and _body(node) is not None}
         self.outside = {
@@ -36,6 +41,36 @@ class Methods:
         }
         self.own_parameters: set[str] = set()
         self.heads = self._heads()
+
+    def _owners(self, record: Syntax) -> Iterator[Syntax]:
+        """The record and what it derives from, as the program has them: what is further away comes later."""
+        yield record
+        for base in record.bases:
+            found = [node for node in self.program.declared[base.declares] if node.defines]
+            yield from self._owners(found[-1]) if found else ()
+
+    def _sees_record(self, node: Syntax) -> bool:
+        """True if a base class's method is defined where the record is known: only there a copy can stand."""
+        of = node if _body(node) is not None else self.program.functions.get(node.declares)
+        if of is None or of is node:
+            return of is node
+        if of.file == self.record.file:
+            return of.start > self.record.end
+        units = [unit for unit in self.program.units if of.file in unit.texts]
+        return all(unit.path == of.file and self.record.file in unit.texts for unit in units)
+
+    def friends(self) -> list[tuple[Path, Edit]]:
+        """What lets a copy use the private members of the record and of what it derives from."""
+        found = []
+        for owner in self.owners.values():
+            if owner.kind != "CLASS_DECL" and all(node.kind != "CXX_ACCESS_SPEC_DECL" for node in owner.children):
+                continue
+            refs = f"struct {self.target.prefix}_refs;"
+            brace = self.program.texts[owner.file].index("{", owner.start) + 1
+            found.append((owner.file, Edit(brace, brace, f"\n    template <bool constant> friend {refs}")))
+            if owner is not self.record:
+                found.append((owner.file, Edit(owner.start, owner.start, f"template <bool constant> {refs}\n")))
+        return found
 
     def _is_static(self, node: Syntax) -> bool:
         return re.match(r"(\w+\s+)*?static\b", self.program.text(node)) is not None
@@ -75,12 +110,10 @@ class Methods:
         """The edits of a node that means something else in a copy than in the record; None for any other."""
         if node.kind == "CXX_THIS_EXPR":
             return self._this(node)
-        own = node.kind in ("DECL_REF_EXPR", "TYPE_REF") and (
-            node.refers.startswith(f"{self.target.usr}@")
-            or node.refers.endswith(
-                f"{self.target.usr.removeprefix('c:')}@T@{_plain(node.name)}"
-            )  # typedefs begin with a file
-        )
+        typedef = f"@T@{_plain(node.name)}"  # a file stands in front of it
+        starts, ends = (tuple(at.format(usr[2:]) for usr in self.owners) for at in ("c:{}@", f"{{}}{typedef}"))
+        of_record = node.refers.startswith(starts) or node.refers.endswith(ends)
+        own = node.kind in ("DECL_REF_EXPR", "TYPE_REF") and of_record
         qualified = self.program.texts[node.file][: node.start].rstrip().endswith("::")
         if not own or qualified or not re.match(rf"{re.escape(_plain(node.name))}\b", self.program.text(node)):
             return None
@@ -116,10 +149,7 @@ class Methods:
             body, qualifier = _body(node), self._qualifier(node)
             if body is None or qualifier is None or node.in_macro:
                 return Refusal(node.file, node.line, f"method {node.name} is defined in a form that is not known")
-            made = [*edits(node), Edit(qualifier, qualifier, "_refs<constant>")]
-            if self.target.prefix != self.target.name:
-                start = qualifier - len(self.target.name)
-                made[-1] = Edit(start, qualifier, f"{self.target.prefix}_refs<constant>")
+            made = [*edits(node), Edit(*qualifier, f"{self.target.prefix}_refs<constant>")]
             text = applied(self.program.text(node), [e for e in made if node.start <= e.start <= node.end], node.start)
             after = f"\n\ntemplate <bool constant> {text}"
             if node.file in units and not re.match(r"(\w+\s+)*?inline\b", text):  # other units call it, too
@@ -150,11 +180,12 @@ class Methods:
         made = [edit for edit in edits(node) if node.start <= edit.start <= node.end]
         return applied(self.program.text(node), made, node.start)
 
-    def _qualifier(self, node: Syntax) -> int | None:
-        """The end of the record's name before ``::``, in front of the method's own name."""
+    def _qualifier(self, node: Syntax) -> tuple[int, int] | None:
+        """Where the name of the method's class stands before ``::``, in front of its own name."""
         head = self.program.texts[node.file][node.start : node.name_at]
-        found = re.search(rf"\b{re.escape(self.target.name)}(?=\s*::\s*$)", head)
-        return None if found is None else node.start + found.end()
+        names = "|".join(re.escape(_plain(owner.shape.text)) for owner in self.owners.values())
+        found = re.search(rf"\b({names})(?=\s*::\s*$)", head)
+        return None if found is None else (node.start + found.start(), node.start + found.end())
 
     def _is_const(self, node: Syntax) -> bool:
         body = _body(node)

@@ -52,15 +52,13 @@ def _surround(
         made, behind = (f'extern "C++" {{\n{part}\n}}\n' for part in (made, behind))
     found.add(Edit(before, before, made))
     found.add(Edit(end, end, "\n" + behind))
-    if any(node.kind == "CXX_ACCESS_SPEC_DECL" for node in record.children) or record.kind == "CLASS_DECL":
-        brace = text.index("{", record.start) + 1
-        friend = f"\n    template <bool constant> friend struct {target.prefix}_refs;"
-        found.add(Edit(brace, brace, friend))
 
 
 def _define(proxies: ProxyEdits, found: dict[Path, set[Edit]]) -> set[Refusal]:
-    """Adds copies of methods that are defined elsewhere, and a default destructor; returns what stands in the way."""
+    """Adds friends, copies of methods that are defined elsewhere, a default destructor; returns what stands in the way."""
     refused = set()
+    for file, edit in proxies.methods.friends():
+        found[file].add(edit)
     for made in (proxies.methods.definitions(proxies.method), proxies.methods.destructor()):
         if isinstance(made, Refusal):
             refused.add(made)

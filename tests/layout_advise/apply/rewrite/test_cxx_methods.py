@@ -203,3 +203,81 @@ int main()
 """
     new = changed({"p.cpp": text}, "P", None, tmp_path)
     assert output(new, CXX_SANITIZED) == output(tmp_path / "old", CXX_SANITIZED)
+
+
+DERIVED = """#include <cstdio>
+#include <vector>
+struct P {
+    double x = 1, y = 2;
+    static int made;
+    double far() const { return x * x + y * y + made; }
+    void add(double by);
+    int kind() const { return 1; }
+};
+int P::made = 3;
+class Q : public P {
+public:
+    Q() = default;
+    explicit Q(int n) : n(n) { x = n; }
+    int kind() const { return 2 * n; }
+    double all() const { return far() + n + kind(); }
+
+private:
+    int n = 0;
+    char name[4] = "abc";
+};
+struct R : Q {
+    float last = 0.5f;
+};
+void P::add(double by) { x += by; }
+int main()
+{
+    std::vector<R> v(5);
+    for (R &r : v) {
+        r.add(2.5);
+        r.y = r.last * 2;
+    }
+    v[1].x = 7;
+    v[2] = v[1];
+    R single = v[2];
+    R *p = &v[4];
+    single.add(1);
+    p->last += 1;
+    v.push_back(single);
+    std::printf("%g %g %d %g %g\\n", v[1].all(), v[5].far(), v[3].kind(), single.all(), v[4].last);
+}
+"""
+
+
+def test_classes_with_a_base(tmp_path: Path) -> None:
+    new = changed({"p.cpp": DERIVED}, "R", None, tmp_path)
+    assert output(new, CXX_SANITIZED) == output(tmp_path / "old", CXX_SANITIZED)
+    assert "R_refs<constant>::add(double by)" in (new / "p.cpp").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "groups", "why"),
+    [
+        ("struct R : virtual Q", None, "R has a virtual base class"),
+        ("struct S { int s; };\nstruct R : Q, S", None, "R has several base classes, or one that was not read"),
+        ("struct R : std::vector<int>", None, "R has several base classes, or one that was not read"),
+        ("struct R : Q", [["last", "x"]], "members of a base class, where the members get another order"),
+    ],
+)
+def test_bases_that_are_refused(change: str, groups: Groups | None, why: str, tmp_path: Path) -> None:
+    record = (
+        DERIVED.partition("void P::add")[0]
+        .replace("struct R : Q", change)
+        .replace("float last", "int more;\n    float last")
+    )
+    text = f"{record}R all[3];\n"
+    done = rewritten({"p.cpp": text}, "R", groups, tmp_path)
+    assert any(why in refusal.why for refusal in done.refusals), done.refusals
+    assert not done.texts
+
+
+def test_members_behind_the_padding_of_a_base(tmp_path: Path) -> None:
+    """Not where their type alone would put them: a record by itself would be no array of one."""
+    text = "struct P { double x; char c; };\nstruct Q : P { char d; };\nQ all[3];\nint main() { return all[1].d; }\n"
+    done = rewritten({"p.cpp": text}, "Q", None, tmp_path)
+    assert any("member d lies elsewhere than its type would put it" in refusal.why for refusal in done.refusals)
