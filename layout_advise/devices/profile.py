@@ -1,4 +1,4 @@
-"""What is known of another machine: a report of the same program that was run there, and how data gets there."""
+"""Knowledge of another machine: a report of the same program that was run there, and how data gets there."""
 
 from __future__ import annotations
 

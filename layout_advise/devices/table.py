@@ -170,7 +170,7 @@ class MachineTable:
         return float(np.inf) if costs is None else costs[0 if after else 1]
 
     def _bytes(self, unit: Unit, layout: int) -> int:
-        """What is sent of a unit: all of it, and of a new layout its buffers and what is left where it was."""
+        """The part of a unit that is sent: all of it, and of a new layout its buffers and what is left where it was."""
         if not layout:
             return unit.bytes
         name = self.layouts[layout - 1]

@@ -60,7 +60,7 @@ class Methods:
         return all(unit.path == of.file and self.record.file in unit.texts for unit in units)
 
     def friends(self) -> list[tuple[Path, Edit]]:
-        """What lets a copy use the private members of the record and of what it derives from."""
+        """The text that lets a copy use the private members of the record and of what it derives from."""
         found = []
         for owner in self.owners.values():
             if owner.kind != "CLASS_DECL" and all(node.kind != "CXX_ACCESS_SPEC_DECL" for node in owner.children):
@@ -181,7 +181,7 @@ class Methods:
         return applied(self.program.text(node), made, node.start)
 
     def _qualifier(self, node: Syntax) -> tuple[int, int] | None:
-        """Where the name of the method's class stands before ``::``, in front of its own name."""
+        """The place where the name of the method's class stands before ``::``, in front of its own name."""
         head = self.program.texts[node.file][node.start : node.name_at]
         names = "|".join(re.escape(_plain(owner.shape.text)) for owner in self.owners.values())
         found = re.search(rf"\b({names})(?=\s*::\s*$)", head)
