@@ -84,6 +84,7 @@ class Transfer(msgspec.Struct, frozen=True):
     """The way of data between a machine and the one that the program runs on: it was stated, and not measured."""
 
     bytes_per_second: float
+    """So many bytes are sent in a second."""
     latency_ns: float
     """For each structure that is sent, whatever its size, in ns."""
 
@@ -98,6 +99,7 @@ class PlanMachine(msgspec.Struct, frozen=True):
     threads: int
     """The most that a region of the run there had."""
     transfer: Transfer
+    """The way of data to this machine and back."""
     assumed: bool
     """Whether ``transfer`` was stated by the user here, and not by the run there."""
 
@@ -125,6 +127,7 @@ class MachinesPlan(msgspec.Struct, frozen=True):
     machines: tuple[PlanMachine, ...]
     """The machines besides this one."""
     places: tuple[MachinePlace, ...]
+    """The machine and the layout of each place of the order; empty where there is no plan."""
     program: Interval | None
     """The whole program's speedup over today, with all transfers and conversions; None where there is no plan."""
     here: Interval | None

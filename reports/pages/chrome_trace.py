@@ -77,7 +77,8 @@ class _Drawing:
         self.names = piece_names(trace, control)
         self.sizes = [last - first + 1 for first, last in control.pieces]
         loop_at = {place.pc: place.loop for place in trace.places}
-        self.loops = [loop_at.get(trace.references[first].pc) if trace.references else None for first, _ in control.pieces]
+        known = range(len(trace.references))  # a file that was cut has fewer
+        self.loops = [loop_at.get(trace.references[first].pc) if first in known else None for first, _ in control.pieces]
         self.left = most
 
     def run(self, nodes: Sequence[Node], start: int, indices: tuple[int, ...] = ()) -> Iterator[dict[str, Any]]:

@@ -24,12 +24,12 @@ from layout_advise.farm.rows import read_rows
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.notebook.session import open_run as open_in_notebook
 from layout_advise.opencl.host.spec import read_spec
+from layout_advise.reports.pages.chrome_trace import events
 from layout_advise.rundir import open_run
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.elf_checks import damage_named, without_damaged
 from layout_advise.tracer.program.entries.line_headers import has_room
 from layout_advise.tracer.trace.consistency import check
-from layout_advise.tracer.trace.trace import Control
 from layout_advise.tracer.trace.trace_file import read_trace
 from tests.support.fuzzing.elf_fields import ElfFields
 from tests.support.fuzzing.raw_bytes import ODD_NUMBERS
@@ -239,10 +239,16 @@ def test_a_trace_whose_parts_do_not_fit_together(known: Samples) -> None:
         replace(whole, references=(replace(first, bytes=0), *whole.references[1:])),
         replace(whole, references=(replace(first, pc=-1), *whole.references[1:])),
         replace(whole, mappings=(replace(whole.mappings[0], end=0), *whole.mappings[1:])),
-        replace(whole, control=Control(None, ((0, len(whole.references)),))),
     ):
         with pytest.raises(ValueError, match=r"has|have|is "):
             check(damaged)
+
+
+def test_the_order_of_references_that_were_cut_off_can_be_drawn(known: Samples) -> None:
+    whole = read_trace(known.region / "trace.lat")
+    assert whole.control is not None
+    beyond = replace(whole.control, pieces=tuple((999, 999) for _ in whole.control.pieces))
+    assert len(events(replace(whole, control=beyond), [])) == len(events(whole, []))
 
 
 def everything(path: Path) -> None:

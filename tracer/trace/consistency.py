@@ -33,7 +33,7 @@ def _faults(trace: Trace) -> Iterator[str]:
     yield from _loop_faults(trace)
     for control in (trace.control, *trace.team_control):
         if control is not None:
-            yield from _order_faults(control, len(trace.references))
+            yield from _order_faults(control)
 
 
 def _plausible(stream: Stream) -> bool:
@@ -61,8 +61,8 @@ def _loop_faults(trace: Trace) -> Iterator[str]:
         yield "a loop is used that there is not"
 
 
-def _order_faults(control: Control, references: int) -> Iterator[str]:
-    if any(not 0 <= first <= last or (references and last >= references) for first, last in control.pieces):
+def _order_faults(control: Control) -> Iterator[str]:
+    if any(not 0 <= first <= last for first, last in control.pieces):
         yield "a piece of the code has no references"
     if any(number not in range(len(control.pieces)) for number in _pieces(control.nodes or ())):
         yield "a piece of the code ran that there is not"
