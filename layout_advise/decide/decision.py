@@ -46,6 +46,8 @@ class Decision:
     """Where calls differ: of each kind that was measured, the one of the fields above first."""
     trials: Mapping[Variant, LiveTrial] = field(default_factory=dict)
     """What came out where a candidate was to be tried in the running program."""
+    rivals: Mapping[Variant, Timings] = field(default_factory=dict)
+    """The second times of others that were measured again."""
 
 
 @dataclass(frozen=True, slots=True)

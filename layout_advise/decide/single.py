@@ -115,20 +115,22 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
 def _rivals_confirmed(now: _Results, context: VerdictContext, decision: Decision, again: Measured) -> Asking[Decision]:
     """``decision``, or that on another candidate whose first times stay surely above what the winner gained when it was
     measured ``again``: it is measured again, too, and what is advised follows from the second times of both."""
-    found = {again.id: decision}
+    found = {again.name: decision}
     while len(found) < DECIDE.most_confirmed:
         now = _with_second(now, again)
         verdict = _verdict(now, context)
         rival = next((r for r in now.results if r.id == verdict.candidate), None)
-        if verdict.action != "change" or rival is None or rival.id in found or not _surely_above(rival, again):
+        if verdict.action != "change" or rival is None or rival.name in found or not _surely_above(rival, again):
             break
         other, again = yield from _confirmed(now, context, verdict)
-        found[again.id] = other
+        found[again.name] = other
     now = _with_second(now, again)
-    known = replace(now, results=tuple(r for r in now.results if r.id in found))
-    chosen = found.get(_verdict(known, context).candidate or "", decision)
+    known = replace(now, results=tuple(r for r in now.results if r.name in found))
+    wanted = _verdict(known, context).candidate
+    chosen = next((one for name, one in found.items() if str(name) == wanted), decision)
     best = chosen if chosen.verdict.action == "change" else decision
-    return replace(best, results=now.results)
+    rivals = {name: one.again for name, one in found.items() if one is not best and one.again is not None}
+    return replace(best, results=now.results, rivals=rivals)
 
 
 def _with_second(now: _Results, again: Measured) -> _Results:

@@ -127,8 +127,10 @@ def _row(case: Case, decided: Decided, outcome: Outcome, name: Variant) -> Candi
     decision = decided.decision
     if decision is None:
         return candidate_report(outcome, None, None, None, None, case.profiled.share, False)
-    again = decision.again is not None and decision.winner in (name, decided.verified.built.mockups[name].same_as)
-    timings = decision.again if again and decision.again is not None else decision.first
+    same = decided.verified.built.mockups[name].same_as
+    second = decision.again if decision.winner in (name, same) else decision.rivals.get(same or name)
+    again = second is not None
+    timings = second or decision.first
     mode = decision.mode or "steady"
     name = decided.verified.built.mockups[name].same_as or name
     speedup, over = pick(timings, name, mode)

@@ -43,6 +43,7 @@ def test_the_best_of_the_second_times_is_advised(monkeypatch: pytest.MonkeyPatch
     assert built == ["c1", "c2"]
     assert (decision.verdict.action, decision.verdict.candidate) == ("change", "c2")
     assert decision.winner == Variant("c2")
+    assert list(decision.rivals) == [Variant("c1")]
     gains = {r.id: r.speedup.median for r in decision.results if r.speedup}
     assert gains == pytest.approx({"c1": 1000 / 330, "c2": 1000 / 225}, rel=0.03)
     assert decision.verdict.gain == pytest.approx(1000 / 225, rel=0.05)
