@@ -32,7 +32,9 @@ __attribute__((noinline)) void work(long n)
 int main(void)
 {
     items = calloc(200000, sizeof *items);
-    for (int k = 0; k < 60; k++)
+    for (long i = 0; i < 200000; i++)
+        items[i].y = i;
+    for (int k = 0; k < 2000; k++)
         work(200000);
     printf("%g\\n", items[7].x);
     return 0;
@@ -71,7 +73,8 @@ def test_runs_without_undefined_behaviour_in_the_agent(program: str, tmp_path: P
         subprocess.run(["gcc", "-g", "-O2", "-o", tmp_path / "victim", ROOT / "tests" / "road" / "victim.c"], check=True)
     words = {"plain": ("plain", "60000", "300"), "short calls": ("plain", "20000", "600"), "live": ("plain", "60000", "300")}
     options = ["--restores", "3", "--candidates", "1", "--budget", "1", "--live" if program == "live" else "--no-live"]
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", *options, "--hotspot", "work", "-o", "run", "--"]
+    hotspot_name = "work._omp_fn.0" if program == "OpenMP" else "work"
+    command = [sys.executable, "-m", "layout_advise", "trace", "-q", *options, "--hotspot", hotspot_name, "-o", "run", "--"]
     environment = {**os.environ, "LAYOUT_ADVISE_CC": str(compiler), "LAYOUT_ADVISE_CACHE": str(tmp_path / "cache")}
     done = subprocess.run(
         [*command, "./victim", *words.get(program, ())],
