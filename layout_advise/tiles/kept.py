@@ -50,8 +50,9 @@ def days_since(created: float) -> int:
     return max(0, int((time.time() - created) // DAY))
 
 
-def aged(created: float, figures: str) -> str:
-    """``calibration of 2026-11-26 (today; figures)``."""
+def aged(created: float, kernels: int, loss: float) -> str:
+    """``calibration of 2026-11-26 (today; ...)`` with the number of kernels and the loss on those not trained on."""
+    figures = f"{kernels} kernels, tiles {loss:.2f} times the best ones' time on those not trained on"
     day, days = time.strftime("%Y-%m-%d", time.gmtime(created)), days_since(created)
     age = {0: "today", 1: "a day old"}.get(days, f"{days} days old")
     return f"calibration of {day} ({age}; {figures})"

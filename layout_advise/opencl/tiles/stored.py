@@ -40,8 +40,7 @@ class Calibration(msgspec.Struct, frozen=True):
     @property
     def told(self) -> str:
         """One line about it."""
-        figures = f"{len(self.samples)} kernels, tiles {self.loss:.2f} times the best ones' time on those not trained on"
-        return kept.aged(self.created, figures)
+        return kept.aged(self.created, len(self.samples), self.loss)
 
 
 def file_of(device: Any) -> Path:

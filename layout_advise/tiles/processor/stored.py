@@ -36,8 +36,7 @@ class ProcessorCalibration(msgspec.Struct, frozen=True):
     @property
     def told(self) -> str:
         """One line about it."""
-        figures = f"{len(self.samples)} kernels, tiles {self.loss:.2f} times the best ones' time on those not trained on"
-        return f"{kept.aged(self.created, figures)} on {self.machine.cpu}"
+        return f"{kept.aged(self.created, len(self.samples), self.loss)} on {self.machine.cpu}"
 
 
 def is_alike(one: Machine, other: Machine) -> bool:
