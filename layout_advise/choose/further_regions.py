@@ -10,7 +10,7 @@ from layout_advise.choose.profile import Profiled, Sampled
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import Function
 from layout_advise.tracer.sampling.call_chains import Chain
-from layout_advise.tracer.sampling.hotspots import leader_of, share_within, usable
+from layout_advise.tracer.sampling.hotspots import leader_of, usable
 
 Key = tuple[str, int]
 """A function: its file, its address there."""
@@ -66,10 +66,6 @@ def others(profiled: Profiled, main: ElfBinary) -> Iterator[Profiled]:
 
 def share_beside(told: Profiled, passed: Sequence[Profiled], main: ElfBinary) -> float:
     """The part of all samples that fell in the regions ``passed``, or in what they had called, and not in ``told``."""
-    modules = Sampled.of(told, main).modules
-
-    def inside(chain: Chain, region: Profiled) -> bool:
-        return bool(share_within((chain,), modules, region.module, region.contains))
-
-    beside = sum(not inside(chain, told) and any(inside(chain, one) for one in passed) for chain in told.chains)
+    seen = Sampled.of(told, main)
+    beside = sum(not seen.inside(chain, told) and any(seen.inside(chain, one) for one in passed) for chain in told.chains)
     return beside / max(len(told.chains), 1)

@@ -194,6 +194,10 @@ class Sampled:
         found = Profiled(self.run, self.ranking, skipped, module, function, 0.0, chains=self.chains)
         return replace(found, share=share_within(self.chains, self.modules, module, found.contains))
 
+    def inside(self, chain: Chain, region: Profiled) -> bool:
+        """Tells whether a sample fell in the region, or in what it had called."""
+        return bool(share_within((chain,), self.modules, region.module, region.contains))
+
     def function_of(self, hot: Hotspot, main: ElfBinary, skipped: tuple[tuple[str, str], ...] = ()) -> Profiled | None:
         """With the function of the ranking ``hot`` as the hotspot; None where its bounds are not known."""
         module = main if Path(hot.module).resolve() == Path(main.path).resolve() else ElfBinary.open_module(hot.module)

@@ -42,6 +42,7 @@ def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
     is left, what may do in its place. None where the settings end the road before the verdict. Raises what went wrong at
     the first region where no other gave a report."""
     wanted = regions_beside(start, profiled)
+    profiled = wanted[0]
     surveyed = survey(start, wanted) if len(wanted) > 1 else Surveyed(())
     if len(surveyed.cases) < 2:
         told = _one_answer(start, profiled, surveyed)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from layout_advise.choose.further_regions import others, share_beside
+from layout_advise.choose.named_regions import named_regions
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, Sampled
 from layout_advise.config import Settings
@@ -40,29 +41,30 @@ class Surveyed:
 
 
 def regions_beside(start: RunContext, profiled: Profiled) -> tuple[Profiled, ...]:
-    """``profiled`` and the other regions to study with it: those that the user names, or the hottest functions until 90 % of
-    the samples are held, each with at least a tenth of them that no other one has."""
+    """The regions to study: those that the user names, or ``profiled`` and the hottest functions beside it until 90 % of the
+    samples are held, each with at least a tenth of them that no other one has."""
     settings = start.settings
+    first, *named = _named(start, profiled) if settings.hotspot is not None else (profiled,)
     if settings.call is not None or settings.until not in ("measure", "report") or settings.regions < 2:
-        return (profiled,)
-    if settings.hotspot is not None and not settings.further_hotspots:
-        return (profiled,)
-    found = [profiled]
-    for other in _named(start, profiled) if settings.further_hotspots else others(profiled, start.main):
-        enough = not settings.further_hotspots and held(found, start.main) >= CHOOSE.held_share
+        return (first,)
+    found = [first]
+    for other in named if settings.hotspot is not None else others(profiled, start.main):
+        enough = settings.hotspot is None and held(found, start.main) >= CHOOSE.held_share
         if len(found) >= settings.regions or enough:
             break
-        alone = share_beside(profiled, [*found, other], start.main) - share_beside(profiled, found, start.main)
+        alone = share_beside(first, [*found, other], start.main) - share_beside(first, found, start.main)
         nested = alone < (1.0 - CHOOSE.most_overlap) * other.share
-        if not nested and (settings.further_hotspots or alone >= CHOOSE.least_region_share):
+        if not nested and (settings.hotspot is not None or alone >= CHOOSE.least_region_share):
             found.append(other)
     return tuple(found)
 
 
 def _named(start: RunContext, profiled: Profiled) -> Sequence[Profiled]:
-    """The functions that the user names after the first. Raises BinaryError for one that is not in the program."""
+    """What the functions that the user names stand for: ``profiled``, and those after it. Raises BinaryError for one that is
+    not in the program."""
     seen = Sampled.of(profiled, start.main)
-    return [seen.profiled((), start.main, start.main.find(name)) for name in start.settings.further_hotspots]
+    further = (seen.profiled((), start.main, start.main.find(name)) for name in start.settings.further_hotspots)
+    return [region for one in (profiled, *further) for region in named_regions(one, start.main)]
 
 
 def held(regions: Sequence[Profiled], main: ElfBinary) -> float:

@@ -114,6 +114,14 @@ def test_without_criu_a_team_is_refused_by_name(tmp_path: Path) -> None:
     assert "cannot copy a program with a team of 2 threads: a fork has one thread only" in done.stderr
 
 
+def test_the_name_of_a_function_stands_for_the_region_that_it_starts(tmp_path: Path) -> None:
+    program = build_bodies(tmp_path)
+    words = ("trace", "--hotspot", "move", "--until", "trace", "-o", tmp_path / "run", "--", program)
+    done = run_command(*words, OMP_NUM_THREADS="2")
+    assert done.returncode == 0, done.stderr
+    assert len(read_trace(find_trace(tmp_path / "run")).threads) == 2
+
+
 def test_threads_beside_a_serial_hotspot_are_told_of(tmp_path: Path) -> None:
     program = programs.build(tmp_path, "beside")
     done = run_command("trace", "--hotspot", "hot", "--until", "trace", "-o", tmp_path / "run", "--", program)

@@ -19,6 +19,7 @@ import capstone
 from capstone import x86_const as x86
 
 from layout_advise.errors import TraceError
+from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.patching import RDI, RDX, Entry, Outlined
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import Function
@@ -40,6 +41,34 @@ _REACH = 16
 def is_region_body(function: Function) -> bool:
     """Returns whether the function is the body of a parallel region, or of a task, as gcc or clang makes them."""
     return bool(_BODY.search(function.name) or _CLANGS_BODY.search(function.name))
+
+
+def is_runtime(path: str) -> bool:
+    """Returns whether the file is gcc's or clang's runtime of parallel regions."""
+    name = os.path.basename(path)
+    return bool(_LIBGOMP.match(name) or _LIBOMP.match(name))
+
+
+def bodies_started(module: ElfBinary, function: Function) -> tuple[Function, ...]:
+    """The bodies of the parallel regions that the function starts, or functions that it calls: those whose addresses their
+    code loads."""
+    region = module.region(function, 0, callees=True)
+    ranges = [found for one in _with_callees(region) for found in one.ranges]
+    bodies = (one for one in module.functions if is_region_body(one))
+    return tuple(one for one in bodies if any(_loads(found.code, found.start, one.start) for found in ranges))
+
+
+def _with_callees(region: Region) -> Iterator[Region]:
+    yield region
+    for callee in region.callees:
+        yield from _with_callees(callee)
+
+
+def _loads(code: bytes, address: int, target: int) -> bool:
+    """Tells whether the code loads the address ``target`` for a call: as it may be passed, or at a fixed address as the
+    third argument (``mov edx, x``)."""
+    fixed = b"\xba" + (target & 0xFFFFFFFF).to_bytes(4, "little")
+    return next(_passes(code, address, target), None) is not None or fixed in code
 
 
 @lru_cache(maxsize=4)

@@ -73,8 +73,7 @@ def test_runs_without_undefined_behaviour_in_the_agent(program: str, tmp_path: P
         subprocess.run(["gcc", "-g", "-O2", "-o", tmp_path / "victim", ROOT / "tests" / "road" / "victim.c"], check=True)
     words = {"plain": ("plain", "60000", "300"), "short calls": ("plain", "20000", "600"), "live": ("plain", "60000", "300")}
     options = ["--restores", "3", "--candidates", "1", "--budget", "1", "--live" if program == "live" else "--no-live"]
-    hotspot_name = "work._omp_fn.0" if program == "OpenMP" else "work"
-    command = [sys.executable, "-m", "layout_advise", "trace", "-q", *options, "--hotspot", hotspot_name, "-o", "run", "--"]
+    command = [sys.executable, "-m", "layout_advise", "trace", "-q", *options, "--hotspot", "work", "-o", "run", "--"]
     environment = {**os.environ, "LAYOUT_ADVISE_CC": str(compiler), "LAYOUT_ADVISE_CACHE": str(tmp_path / "cache")}
     done = subprocess.run(
         [*command, "./victim", *words.get(program, ())],

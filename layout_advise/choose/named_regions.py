@@ -1,0 +1,36 @@
+"""What the name of a function stands for: itself, or the parallel regions that it starts where its time goes by in them."""
+
+from __future__ import annotations
+
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.profile import Profiled, Sampled
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.program.openmp_regions import bodies_started, is_runtime
+from layout_advise.tracer.sampling.call_chains import Chain
+
+
+def named_regions(named: Profiled, main: ElfBinary) -> tuple[Profiled, ...]:
+    """The regions to study for the function ``named``, the hottest first.
+
+    Where it does not spend more time by itself than all threads do in the parallel regions that it starts, these, as far as
+    any has a good part of the samples; else itself.
+    """
+    seen = Sampled.of(named, main)
+    bodies = [seen.profiled((), named.module, body) for body in bodies_started(named.module, named.function)]
+
+    parallel = [any(seen.inside(chain, body) for body in bodies) for chain in seen.chains]
+    itself = (
+        not apart and seen.inside(chain, named) and not _waits(chain, seen.modules)
+        for chain, apart in zip(seen.chains, parallel, strict=True)
+    )
+    if not bodies or sum(itself) > sum(parallel):
+        return (named,)
+    hot = [body for body in bodies if body.share >= CHOOSE.least_other_share] or bodies
+    return tuple(sorted(hot, key=lambda body: -body.share))
+
+
+def _waits(chain: Chain, modules: Modules) -> bool:
+    """Tells whether a sample fell in the runtime of parallel regions: where one thread waits for the others."""
+    mapping = modules.mapping_at(chain[0])
+    return mapping is not None and is_runtime(mapping.path)
