@@ -275,13 +275,15 @@ class ElementPlaces(Text):
         return terms
 
     def strip_term(self, place: ElementPlace, axis: Axis) -> str:
-        """Inside a strip the quotient belongs to the block, the remainder is the lane."""
+        """Inside a strip the quotient belongs to the block, the remainder is the lane; of a longer block it goes on from
+        where the strip begins in it."""
         assert self.strip is not None
         number, block, lane = self.strip
-        assert axis.block == block
+        digit, shift = self.digit(place.site.number, axis.dim), axis.block.bit_length() - 1
+        begin = f"({digit} + {block} * {number})"
         if axis.part == "mod":
-            return f"{axis.stride} * {lane}"
-        return f"{axis.stride} * (({self.digit(place.site.number, axis.dim)} >> {axis.block.bit_length() - 1}) + {number})"
+            return f"{axis.stride} * {lane if axis.block == block else f'(({begin} & {axis.block - 1}) + {lane})'}"
+        return f"{axis.stride} * {f'(({digit} >> {shift}) + {number})' if axis.block == block else f'({begin} >> {shift})'}"
 
     def index(self, place: ElementPlace, dim: int, inner: int) -> str:
         """The digit of one dimension."""

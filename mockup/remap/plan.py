@@ -315,7 +315,8 @@ class _Planner:
         return known[-1]
 
     def _strip_block(self, loop: LiftedLoop) -> int:
-        """The block by which ``loop`` is to be strip-mined, 0 where not all its blocked accesses run along its counter."""
+        """The block by which ``loop`` is to be strip-mined, the shortest of those that its accesses have; 0 where not all
+        blocked ones run along its counter."""
         found: set[int] = set()
         within = [site for item in everything(loop.body) for site in self.sites.get(item.uid, ())]
         for item in accesses(loop.body):
@@ -332,8 +333,9 @@ class _Planner:
                     if len(own) != 1 or own[0].digits[axis.dim] != 1 or own[0].shift or other or piece.inner:
                         return 0
                     found.add(axis.block)
-        block = found.pop() if len(found) == 1 else 0
-        return block if loop.trip is not None and block & (block - 1) == 0 else 0
+        # of lengths that are powers of two the shortest begins and ends within each longer one
+        even = all(block & (block - 1) == 0 for block in found)
+        return min(found, default=0) if loop.trip is not None and even else 0
 
 
 def _check_extent(relayout: Relayout) -> None:

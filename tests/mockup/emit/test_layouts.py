@@ -48,6 +48,24 @@ def test_particles(kind: str, block: int, flags: tuple[str, ...], tmp_path: Path
 
 
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("start", [0, 3, 4])
+@pytest.mark.parametrize("lengths", [(4, 8), (32, 2)], ids=str)
+def test_blocks_of_several_lengths(lengths: tuple[int, int], start: int, flags: tuple[str, ...], tmp_path: Path) -> None:
+    """Loops are cut into the shortest ones, and no place in the longer ones is divided for at each access."""
+    case, shape = particles(flags, tmp_path, 71)
+    case.integers = [shape.base + 80 * start, 71 - start]
+    one, other = (relayout(shape, "aosoa", length) for length in lengths)
+    mixed = candidate(
+        replace(one, fields=(*one.fields[:3], *other.fields[3:]), buffers=(*one.buffers[:3], *other.buffers[3:]))
+    )
+    verify(case, mixed)
+    text = emit_mockup(case.lifted, mixed, case.trace, case.structures)
+    cut = text[text.index("for (int64_t lane") :].partition("}")[0]
+    assert "lane" in cut
+    assert not re.search(r"[/%] \d|\bi\b", cut.partition(";\n")[2].partition("(void)i;")[2])
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 @pytest.mark.parametrize(("kind", "order"), [("soa", (0, 1)), ("soa", (1, 0)), ("compact", (1, 0)), ("aosoa", ())])
 def test_two_dimensions(kind: str, order: tuple[int, ...], flags: tuple[str, ...], tmp_path: Path) -> None:
     case = Case(GRID, "step", flags, tmp_path)
