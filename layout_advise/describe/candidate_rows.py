@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import msgspec
@@ -23,8 +24,9 @@ from layout_advise.observe.observe import Observation
 from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, KindSpeedup, LiveReport, Verification
 
 
-def unmeasured(candidate: Candidate, replays: Replays, folder: str) -> Outcome:
-    """A candidate of a hotspot that was not measured, perhaps replayed; ``folder`` is its region's in the run directory."""
+def unmeasured(candidate: Candidate, replays: Replays, folder: str, used_part: Mapping[str, float]) -> Outcome:
+    """A candidate of a hotspot that was not measured, perhaps replayed; ``folder`` is its region's in the run directory,
+    ``used_part`` as :func:`~layout_advise.describe.shown.traffic` has it."""
     name, ratio = candidate.id, replays.ratios.get(candidate.id)
     reason = None if ratio is not None else replays.reasons.get(name, replays.reason)
     return Outcome(
@@ -34,7 +36,7 @@ def unmeasured(candidate: Candidate, replays: Replays, folder: str) -> Outcome:
         reason and f"not replayed: {reason}",
         None,
         None,
-        traffic(candidate),
+        traffic(candidate, used_part),
         readable(replays.sources.get(name, "")) if ratio is not None else "",
         f"{folder}/mockups/{name}-replay.c" if ratio is not None else None,
         drawn(candidate),
@@ -65,7 +67,7 @@ def measured_rows(case: Case, seen: Observation, decided: Decided) -> list[Candi
             reason or (decided.timings.dropped.get(name) if decided.timings else None),
             compared,
             _converted(decided, name, alone=case.batch is None and not case.kinds),
-            traffic(candidate),
+            traffic(candidate, seen.used_part),
             readable(made.source),
             f"{case.space.region.name}/mockups/{name}.c",
             drawn(candidate),

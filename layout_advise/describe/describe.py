@@ -126,7 +126,7 @@ def modelled(
     """The report of a hotspot that was not measured: cache lines counted from the trace, and what was replayed of it; no
     speedup."""
     done = replays or Replays()
-    outcomes = [unmeasured(c, done, case.space.region.name) for c in candidates]
+    outcomes = [unmeasured(c, done, case.space.region.name, seen.used_part) for c in candidates]
     timings = done.timings
     rows = tuple(
         with_elsewhere(candidate_report(o, None, None, None, None, case.profiled.share, False), o.candidate, seen.users)

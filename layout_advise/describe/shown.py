@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from layout_advise.describe.assemble import Drawn
 from layout_advise.layoutalgebra.bridges.changes import source_change
 from layout_advise.layoutalgebra.bridges.declarations import declare
-from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.layoutalgebra.draw.memory import draw_relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_chosen, lines_touched
 
+NEARLY_ALL = 0.95
+"""From this part of a structure's elements on, the lines of all are those that the call touches, about."""
 TABLE_ROWS = 2
 """Lines shown of either end of a table in a mock-up's source."""
 
@@ -21,12 +24,22 @@ def drawn(candidate: Candidate) -> Drawn:
     return Drawn(declare(candidate), draw_relayout(candidate.stored[0]), source_change(candidate))
 
 
-def traffic(candidate: Candidate) -> tuple[int, int] | None:
-    """Cache lines of one walk over the accessed fields, before and after; None for objects that lie anywhere now."""
-    if any(layout.structure.via is not None for layout in candidate.relayouts):
-        return None
+def traffic(candidate: Candidate, used_part: Mapping[str, float]) -> tuple[int, int] | None:
+    """Cache lines of one walk over the accessed fields, before and after; None for objects that lie anywhere now, and where
+    the call does not come to all elements: ``used_part`` of them, by id, where an index picks them."""
+    for layout in candidate.relayouts:
+        structure = layout.structure
+        if structure.via is not None or (layout.chosen is None and not _walked(structure, used_part)):
+            return None
     before = sum(_traffic(layout)[0] for layout in candidate.relayouts)
     return before, sum(_traffic(layout)[1] for layout in candidate.stored)
+
+
+def _walked(structure: Structure, used_part: Mapping[str, float]) -> bool:
+    """Tells whether the call may come to all elements of a structure: it makes as many accesses, and none is known to
+    be left out."""
+    accesses = sum(field.reads + field.writes for field in structure.fields)
+    return accesses >= structure.count and used_part.get(structure.id, 1.0) >= NEARLY_ALL
 
 
 @lru_cache(maxsize=64)

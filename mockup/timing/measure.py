@@ -145,4 +145,4 @@ def beyond(timings: Timings, names: Sequence[Variant], places: int) -> dict[Vari
         ranked.append((seen.get(name.layout, 0), name))
         seen[name.layout] = seen.get(name.layout, 0) + 1
     slower = [name for _, name in sorted(ranked, key=lambda one: one[0])[places:]]
-    return {n: f"timed in {timings.restores(n)} processes: not among the {places} fastest" for n in slower}
+    return {n: f"timed in {timings.restores(n)} processes: {places} builds were ahead of it then" for n in slower}

@@ -1,7 +1,8 @@
 """The pointers of the source at the entry of the hotspot and their targets: they give heap blocks their names and types.
 
-Looked at are the hotspot's parameters, the globals of its unit and its caller's, the caller's live locals, and one level
-of indirection: the pointer members of what those point to (``s->x``; the start pointer of a ``std::vector``).
+Looked at are the hotspot's parameters (of a parallel region what its body is handed), the globals of its unit and its
+caller's, the caller's live locals, and one level of indirection: the pointer members of what those point to (``s->x``; the
+start pointer of a ``std::vector``).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from elftools.dwarf.die import DIE
 
 from layout_advise.errors import LayoutAdviseError
+from layout_advise.tracer.objects.outlined_arguments import handed_over
 from layout_advise.tracer.program.dwarf_types import atoms, descriptors, is_descriptor, pointee, strip
 from layout_advise.tracer.program.modules import Module, Modules
 from layout_advise.tracer.program.variables import (
@@ -105,6 +107,11 @@ def variables(entry: EntryState) -> tuple[list[Pointer], list[Held]]:
                     pointers.append(Pointer(variable.name, address, variable.type, 0))
             elif is_pointer(variable.type):
                 pointers.append(Pointer(variable.name, value, pointee(variable.type), 0))
+    for variable, value in handed_over(entry.registers, entry.modules):
+        if variable.place.kind == "indirect":
+            held.append(Held(variable.name, value + variable.place.offset, variable.type))
+        elif is_pointer(variable.type):
+            pointers.append(Pointer(variable.name, value, pointee(variable.type), 0))
     returns = entry.word(entry.registers.gpr[RSP])
     caller = entry.modules.module_at(returns) if returns is not None else None
     if caller is not None and returns is not None:

@@ -34,6 +34,7 @@ class DebugInfo:
     def __init__(self, elf: ELFFile) -> None:
         self._elf = elf
         self._walked: dict[int, tuple[DIE, ...]] = {}
+        self._inside: dict[int, tuple[DIE, ...]] = {}
 
     @cached_property
     def unwinding(self) -> UnwindTable | None:
@@ -142,15 +143,25 @@ class DebugInfo:
                 yield from self._open(child)
 
     def function_at(self, address: int) -> DIE | None:
-        """The ``DW_TAG_subprogram`` whose code holds ``address`` (the innermost of nested Fortran procedures)."""
+        """The ``DW_TAG_subprogram`` whose code holds ``address``: the innermost of nested Fortran procedures, and of the
+        bodies of parallel regions, which gcc puts into the function of the source though their code lies beside its."""
         unit = self.unit_at(address)
         found: DIE | None = None
         level = self.outer(unit) if unit is not None else ()
         while True:
             inner = next((d for d in level if d.tag == "DW_TAG_subprogram" and self._covers(d, address)), None)
             if inner is None:
-                return found
+                break
             found, level = inner, tuple(children(inner))
+        if found is None and unit is not None:
+            found = next((d for d in self._nested(unit) if self._covers(d, address)), None)
+        return found
+
+    def _nested(self, unit: CompileUnit) -> tuple[DIE, ...]:
+        """The functions of a unit that stand in other ones."""
+        if unit.cu_offset not in self._inside:
+            self._inside[unit.cu_offset] = tuple(d for one in self.outer(unit) for d in _functions_in(one))
+        return self._inside[unit.cu_offset]
 
     def _covers(self, die: DIE, address: int) -> bool:
         return any(begin <= address < end for begin, end in self.ranges(die))
@@ -214,3 +225,11 @@ class DebugInfo:
         if operation.op_name in ("DW_OP_addrx", "DW_OP_GNU_addr_index"):  # clang, DWARF 5
             return int(self.info.get_addr(die.cu, operation.args[0]))
         return None
+
+
+def _functions_in(die: DIE) -> Iterator[DIE]:
+    """The functions that stand in one, at any depth."""
+    for child in children(die) if die.tag in ("DW_TAG_subprogram", "DW_TAG_lexical_block") else ():
+        if child.tag == "DW_TAG_subprogram":
+            yield child
+        yield from _functions_in(child)
