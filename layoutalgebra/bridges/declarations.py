@@ -139,15 +139,13 @@ def new_array(layout: Relayout, number: int, name: str) -> NewArray:
     """Buffer ``number`` of ``layout`` as an array of C."""
     fields = layout.structure.fields
     maps = [m for m in layout.fields if m.buffer == number]
-    own = [[a for a in m.axes if a not in maps[0].axes] for m in maps]
     shared = [a for a in maps[0].axes if all(a in m.axes for m in maps)]
+    own = [[a for a in m.axes if a not in shared] for m in maps]
     if len(maps) == 1:
         shared, own = list(maps[0].axes), [[]]
     elif not any(own) and any(a.stride < sum(fields[m.field].bytes for m in maps) for a in shared):
         inner = [a for a in shared if a.stride < sum(fields[m.field].bytes for m in maps)]
         shared, own = [a for a in shared if a not in inner], [inner] * len(maps)
-    else:
-        own[0] = [a for a in maps[0].axes if a not in shared]
     dims = tuple(_extent(layout, a) for a in shared)
     index = "".join(f"[{_index(a)}]" for a in shared)
     record = min((a.stride for a in shared), default=layout.buffers[number].bytes)

@@ -1,4 +1,4 @@
-"""Suggested declarations have the types of the source, as C calls them."""
+"""Suggested declarations have the types of the source, as C calls them, and their members where the maps have them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra import explore
 from layout_advise.layoutalgebra.bridges.changes import source_change
-from layout_advise.layoutalgebra.bridges.declarations import declare_structure
-from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.layoutalgebra.bridges.declarations import declare, declare_structure, identifier, new_array
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Relayout, Structure
+from tests.support.mockups.native import candidate, relayout
 
 Kind = Literal["heap", "global", "stack", "mapped"]
 
@@ -115,3 +118,43 @@ def test_elements_that_are_arrays_have_no_members(kind: Kind, declared: str, tmp
 def test_elements_of_which_a_part_is_not_known_stay_records() -> None:
     lines = change_of(replace(cells("[0]", "[1]"), dims=(Dim(66, 24),)), ("soa", "compact"))
     assert lines[0].startswith("-struct cell {")
+
+
+TYPES = {1: "char", 2: "short", 4: "float", 8: "double"}
+COUNT = 24
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Relayout:
+    """Fields of several sizes, the larger ones first as a padded layout has them, in blocks or as records."""
+    sizes = sorted(draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=2, max_size=6)), reverse=True)
+    starts = [sum(sizes[:k]) for k in range(len(sizes))]
+    fields = tuple(Field(f"f{k}", at, n, TYPES[n], 1, 1) for k, (at, n) in enumerate(zip(starts, sizes, strict=True)))
+    block = draw(st.sampled_from((2, 4, 8)))
+    assume(block * sum(sizes) % sizes[0] == 0)  # else the records have no places of their own by themselves
+    step = -(-sum(sizes) // 8) * 8
+    shape = Structure("s0", "records", 0x10000, step * COUNT, (Dim(COUNT, step),), fields)
+    return relayout(shape, draw(st.sampled_from(("blocks", "aosoa", "soa"))), block)
+
+
+def expected(layout: Relayout, number: int, element: int) -> int:
+    mapped = next(m for m in layout.fields if m.field == number)
+    return mapped.offset + sum(axis.stride * axis.digit(element) for axis in mapped.axes)
+
+
+@given(layout=layouts())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_members_lie_where_the_map_has_them(layout: Relayout, tmp_path: Path) -> None:
+    checks = []
+    for number, buffer in enumerate(layout.buffers):
+        array = new_array(layout, number, identifier(buffer.name))
+        for field, rest in array.places:
+            for element in (0, 1, 5, 7, COUNT - 1):
+                access = f"{array.name}{array.index}{rest}".replace("[i", f"[{element}").replace("(i", f"({element}")
+                checks.append(
+                    f"if ((char *)&{access} - (char *){array.name} != {expected(layout, field, element)}) return 1;"
+                )
+    text = f"{declare(candidate(layout))}\nint main(void) {{ {' '.join(checks)} return 0; }}\n"
+    (tmp_path / "places.c").write_text(text)
+    subprocess.run(["gcc", "-O0", "-o", tmp_path / "places", tmp_path / "places.c"], check=True)
+    assert subprocess.run([tmp_path / "places"], check=False).returncode == 0, text
