@@ -89,8 +89,8 @@ def test_changes_are_c(kind: Kind, cold: tuple[str, ...], suffix: str, tmp_path:
     head, standard = (
         ("#include <stdlib.h>", "gnu11") if suffix == "c" else ("#include <cstdlib>\n#include <vector>", "c++11")
     )
-    for number, candidate in enumerate(explore([structure])):
-        lines = source_change(candidate).splitlines()
+    for number, one in enumerate(explore([structure])):
+        lines = source_change(one).splitlines()
         for marks in (" -", " +"):
             code = [line[1:] for line in lines if line[0] in marks]
             *declared, access = [line for line in code if line]
