@@ -55,6 +55,8 @@ class Search:
     free_id: int
     """The number of the next candidate that no region has yet."""
     late: list[PassedOver] = field(default_factory=list)
+    tried: list[Looked] = field(default_factory=list)
+    """Those that were looked at in the place of another one, and gave no answer either."""
     begun: bool = False
 
     def look(self, region: Profiled | Case) -> Looked | None:
@@ -92,7 +94,7 @@ class Search:
         return replace(case, further_ids=first)
 
     def first_answer(self, waiting: Iterable[Profiled | Case]) -> Looked | None:
-        """The first of the regions that gives an answer; the others are as if they had not been looked at."""
+        """The first of the regions that gives an answer; the others are told of as passed over."""
         for region in waiting:
             if time.monotonic() > self.until:
                 return None
@@ -101,6 +103,7 @@ class Search:
             found = self.look(region)
             if found is not None and found.answers:
                 return found
+            self.tried += [found] if found is not None else []
         return None
 
 
@@ -120,7 +123,7 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     told = max(kept, key=lambda one: (one.answers and one.studied.report.verdict.action == "change", *one.worth))
     others = [one for one in kept if one is not told]
     rows = [*(failed_row(p, error) for p, error in search.failed), *(row_of(one) for one in passed)]
-    rows += [*search.late, *surveyed.left_out]
+    rows += [*(row_of(one) for one in search.tried), *search.late, *surveyed.left_out]
     first, *rest = with_shares(start, [told, *others])
     first = for_program(start, _not_blind(search, first, [*others, *passed]), rest, rows)
     return Told(first.case, first.studied, tuple(rows), tuple(rest), table, plan)

@@ -214,6 +214,17 @@ def test_in_the_place_of_one_of_several_without_an_answer_its_caller_is_told(mon
     )  # its layouts are not taken for those of the others
 
 
+def test_callers_that_give_no_answer_either_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The advice was to study the caller, which had just been done."""
+    road = Road(monkeypatch, {"a": undecided(Reason.SHORT_CALLS), "b": KEEP, "c": undecided(Reason.COMPARISON_BLIND)})
+    road.near = {"a": ["c"]}
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
+    outcome = road.run()
+    assert outcome is not None
+    assert [outcome.case.profiled.name, *(one.case.profiled.name for one in outcome.beside)] == ["b", "a"]
+    assert [(one.name, one.reason) for one in outcome.passed_over] == [("c", Reason.COMPARISON_BLIND)]
+
+
 def test_where_none_of_several_gives_an_answer_the_next_hottest_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     road = Road(monkeypatch, {"a": undecided("x"), "b": undecided("y"), "c": KEEP, "d": KEEP})
     beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
