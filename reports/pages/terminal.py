@@ -245,7 +245,8 @@ def _by_threads(console: PlainConsole, hotspot: HotspotReport) -> None:
     used = [k for k in range(len(rows[0])) if k == 0 or any(row[k] != "–" for row in rows)]
     heads = tables.by_threads_heads(hotspot)
     for k in used:
-        table.add_column(f"  {heads[k]}" if k == 0 else heads[k], no_wrap=True, justify="right")
+        # on a narrow screen a cell takes two lines: half a number would be none
+        table.add_column(f"  {heads[k]}" if k == 0 else heads[k], overflow="fold", justify="right")
     for row in rows:
         table.add_row(*(escape(row[k]) for k in used))
     console.print(table)

@@ -20,6 +20,7 @@ from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Ablation, CandidateReport, Elsewhere, Interval, PartReport, RuleStep
 from layout_advise.reports.model.hotspot import CompiledBy, Verdict
 from layout_advise.reports.model.structure import FieldUse, Placement, UserReport
+from layout_advise.reports.model.threads import ByThreads, ThreadCount, Time
 from layout_advise.reports.pages import html, tables, terminal
 from layout_advise.reports.words import hotspot_words, layout_words, quantities, structure_words
 from tests.support.paths import ROOT
@@ -478,3 +479,17 @@ def test_all_of_an_element_is_not_all_of_an_array() -> None:
     assert structure_words.shape(msgspec.structs.replace(whole, count=1)) == "one block; the hotspot uses all of it"
     part = msgspec.structs.replace(whole, used_part=0.25)
     assert structure_words.shape(part).endswith("uses all of each element; this call goes to 25% of the elements")
+
+
+@pytest.mark.parametrize("width", [80, 110, 160])
+def test_times_by_threads_are_told_whole(width: int) -> None:
+    """On 80 columns they were cut within a number."""
+    times = Time(1.77e6, 1.27e6, 19.3e6, 4)
+    gain = Interval(1.94, 1.48, 12.43, 4)
+    one = ThreadCount(2, None, True, times, gain, gain, times, None, gain, gain, (0.87, 0.96), (0.87, 0.96))
+    hotspot = msgspec.structs.replace(report().hotspots[0], by_threads=ByThreads(2, "c1", "steady", (one,)))
+    text = terminal.render(msgspec.structs.replace(report(), hotspots=(hotspot,)), width=width, whole=True)
+    table = text[text.index("threads  ") :].partition("*:")[0]
+    assert "…" not in table
+    for piece in ("19.3", "12.43"):
+        assert piece in table
