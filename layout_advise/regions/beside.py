@@ -38,6 +38,7 @@ from layout_advise.regions.whole import alone, excluded, for_program, nested, wi
 from layout_advise.reports.model.contract import OverRegions, PassedOver
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.plan import ProgramPlan
+from layout_advise.reports.words.reason_words import clause
 from layout_advise.road import study
 
 LATE = "the time for measuring (--budget) went into the regions before it."
@@ -82,7 +83,7 @@ class Search:
         self.known.add(place_of(case))
         found = Looked(case, studied)
         if not found.answers:
-            self.start.progress.note(f"no answer from {case.profiled.name}: {found.reason}")
+            self.start.progress.note(f"no clear answer from {case.profiled.name}: {clause(found.reason)}")
         return found
 
     def watched(self, region: Profiled) -> Case | None:

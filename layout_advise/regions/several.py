@@ -34,6 +34,7 @@ from layout_advise.regions.looked import (
 from layout_advise.regions.one import RunContext, study_again, watch
 from layout_advise.regions.survey import Surveyed, regions_beside, survey
 from layout_advise.regions.whole import apart, excluded, for_program, with_shares
+from layout_advise.reports.words.reason_words import clause
 from layout_advise.road import study
 
 
@@ -88,7 +89,7 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
         looked.append(Looked(case, studied))
         if looked[-1].answers or excluded(start, apart(looked, start.main)):
             break
-        start.progress.note(f"no answer from {case.profiled.name}: {looked[-1].reason}")
+        start.progress.note(f"no clear answer from {case.profiled.name}: {clause(looked[-1].reason)}")
         waiting = chain(near(start, looked[-1]), waiting)
     if not looked:
         raise failed[0][1]

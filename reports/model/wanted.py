@@ -68,7 +68,9 @@ def chosen(hotspot: HotspotReport, candidate: str | None = None) -> WantedLayout
         try:
             return WantedLayout(hotspot, advised, _records(hotspot, advised))
         except SourceError as error:
-            refused = f"the advised {advised.id} cannot be written ({error.why}); this is the best one that can"
+            refused = (
+                f"the advised {advised.id} cannot be written ({error.why}); of those that can be, this one surely gains most"
+            )
     # what it takes to find a block is not in what a mock-up with loops over blocks was measured to gain
     whole = [one for one in hotspot.candidates if one.block is None]
     measured = [one for one in whole if one.evidence in ("live", "verified") and one.speedup is not None]
@@ -77,7 +79,7 @@ def chosen(hotspot: HotspotReport, candidate: str | None = None) -> WantedLayout
             return None
         try:
             return WantedLayout(
-                hotspot, one, _records(hotspot, one), refused or "no candidate is advised; this is the best one"
+                hotspot, one, _records(hotspot, one), refused or "no candidate is advised; this one surely gains most"
             )
         except SourceError:
             continue

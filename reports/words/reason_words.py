@@ -68,6 +68,12 @@ REASONS = {
 }
 """Why there is no answer, by the verdict's reason: a clause, and what to do."""
 
+
+def clause(reason: str) -> str:
+    """Why there is no answer, in words: ``its calls are too short to time``; the reason itself where there are none."""
+    return REASONS.get(reason, (reason.replace("-", " "),))[0]
+
+
 IN_THE_INTERVAL = "already in the interval"
 NOTHING_TIMED = "no layout was timed, so it does not matter"
 NO_MATTER = (IN_THE_INTERVAL, NOTHING_TIMED)
