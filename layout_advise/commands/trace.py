@@ -136,7 +136,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--restores",
         type=positive,
         metavar="N",
-        help="processes to measure in (default: 9, or 7 where a call takes 2 ms and more)",
+        help="processes to measure in (default: 9, or 7 where a call takes 2 ms and more; fewer when --budget is spent)",
     )
     parser.add_argument(
         "--budget",

@@ -14,7 +14,7 @@ from layout_advise.guard.policy import GUARD
 
 FORMAT = "layout-advise.guard/1"
 HEAD = """\
-# The layout that a measured gain rests on. Review it and commit it; hold every build against it:
+# The layout of the records that the measured regions use. Review it and commit it; hold every build against it:
 #   layout-advise guard --check layout.guard -- ./app
 """
 
