@@ -12,6 +12,9 @@ from rich.status import Status
 
 from layout_advise.reports.pages.console import PlainConsole, styled
 
+SIGN_OF_LIFE_S = 60.0
+"""Where stderr is no terminal, a step is written down after so long without a line: a log that stands still says nothing."""
+
 
 class Interrupted:
     """The signal that is to end the run; None: there was none. Python drops an exception that is raised in a destructor or
@@ -22,8 +25,8 @@ class Interrupted:
 
 
 class Progress:
-    """Says what is going on. Silent with ``quiet`` or when stderr is no terminal, but for ``note`` and, with
-    ``verbose``, the names of the stages."""
+    """Says what is going on. Silent with ``quiet``; when stderr is no terminal too, but for ``note``, a step a minute, and
+    with ``verbose`` the names of the stages."""
 
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
@@ -35,6 +38,8 @@ class Progress:
         self.seconds: dict[str, float] = {}
         self.spans: list[tuple[str, float, float]] = []
         self._born = self._started
+        self._told = self._started
+        """The time of the last line that stays."""
 
     def __enter__(self) -> Self:
         if not self.quiet and sys.stderr.isatty():
@@ -63,6 +68,8 @@ class Progress:
             raise KeyboardInterrupt(Interrupted.number)
         if self._status is not None:
             self._status.update(text)
+        elif time.monotonic() - self._told >= SIGN_OF_LIFE_S:
+            self.note(f"{text} ({time.monotonic() - self._born:.0f} s)")
 
     def count(self, text: str, done: int, total: int) -> None:
         """``text 3/9``."""
@@ -70,6 +77,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """A line that stays, on stderr, unless quiet."""
+        self._told = time.monotonic()
         if not self.quiet:
             self.console.print(text, soft_wrap=True, markup=False)
 
