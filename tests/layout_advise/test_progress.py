@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from layout_advise.progress import SIGN_OF_LIFE_S, Progress
@@ -12,7 +14,7 @@ def test_a_log_does_not_stand_still(
     quiet: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 100.0
-    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     with Progress(quiet=quiet) as progress:
         progress.step("measuring")
         now += SIGN_OF_LIFE_S / 2
