@@ -72,6 +72,9 @@ class MeasurePolicy:
     live_passed: float = limit(
         0.2, "part", "Where more of the calls have other arguments, a mock-up is built that takes any.", 69
     )
+    live_account_ns: float = limit(
+        300.0, "ns", "Where the trial adds up its own time, so much of it at each call of a mock-up may be missing.", 69
+    )
     live_slower: float = limit(10.0, "ratio", "The program may take so many times as long as usual.", 69)
 
 

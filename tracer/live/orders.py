@@ -69,7 +69,8 @@ class LiveTask:
         for number, least, greatest in self.guarded:
             low[number], high[number] = least, greatest
         masks = [sum(1 << number for number in numbers) for numbers in ((g[0] for g in self.guarded), self.outside)]
-        head = (MAGIC, calls, seed, self.writes, self.flush, int(self.survey_s * 1e9), self.account, self.last, *masks, *low, *high)
+        head = [MAGIC, calls, seed, self.writes, self.flush, int(self.survey_s * 1e9), self.account, self.last]
+        head += [*masks, *low, *high]
         ranges = [word for r in self.ranges for word in (r.start, r.end)]
         blocks = [word for b in self.blocks for word in (b.address, b.bytes, b.order)]
         words = [*head, len(self.ranges), *_padded(ranges, 2 * MOST_RANGES), len(self.blocks)]
@@ -86,6 +87,14 @@ class RegionTask:
     task: LiveTask
     calls: LiveCalls
     quick: bool = False
+
+
+def takes_breakpoint(entry: Entry) -> bool:
+    """Tells whether there is no room for a jump at ``entry``."""
+    try:
+        return plan_patch(entry).int3
+    except SnapshotError:
+        return False
 
 
 def why_not_together(entries: Sequence[Entry]) -> str:
