@@ -6,8 +6,9 @@ with runs in which no call is a mock-up's (``docs/decisions/0109``).
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from layout_advise.decide.policy import DECIDE
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.measure.live_trial import LiveBench, LiveWays, NoTrialError, Prepared
+from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays, NoTrialError, Prepared
 from layout_advise.measure.policy import MEASURE
 from layout_advise.regions.looked import Looked
 from layout_advise.regions.over_regions import best_variant
@@ -87,6 +88,27 @@ class _Part:
     def bench(self) -> LiveBench:
         return self.ways.bench
 
+    @property
+    def subject(self) -> LiveSubject:
+        return self.ways.subject(self.ways.variants[self.candidate])
+
+    def task(self) -> LiveTask:
+        with _named(self.name):
+            return self.bench.task(self.subject)
+
+    def prepared(self, deadline: float) -> Prepared:
+        with _named(self.name):
+            return self.bench.prepared(self.subject, deadline)
+
+
+@contextlib.contextmanager
+def _named(region: str) -> Iterator[None]:
+    """What is in the way is told with the region's name."""
+    try:
+        yield
+    except NoTrialError as why:
+        raise NoTrialError(f"{region}: {why}") from None
+
 
 def _parts(one: StructurePlan, looked: Sequence[Looked]) -> list[_Part]:
     """The regions that use the structures, each with the fastest mock-up of its layout. Raises where one has none."""
@@ -156,7 +178,7 @@ class _Together:
         progress = self.parts[0].bench.case.space.progress
         progress.step("running the plan in the program")
         self._ordinary()
-        alone = [self._alone(part) for part in self.parts]
+        alone = [part.prepared(self.deadline) for part in self.parts]
         self.tasks = [replace(one.task, account=True) for one in alone]
         first = self._run(LiveCalls.ALL)
         calls = sum(run.mockups for run in first)
@@ -177,19 +199,13 @@ class _Together:
 
     def _ordinary(self) -> None:
         """Runs in which no call is a mock-up's, of all regions at once, where a region has none of its own."""
-        self.tasks = [part.bench.task(part.ways.subject(part.ways.variants[part.candidate])) for part in self.parts]
+        self.tasks = [part.task() for part in self.parts]
         for number, calls in enumerate((LiveCalls.NONE, LiveCalls.LOADED)):
             if all(len(part.bench.ordinary) > number for part in self.parts):
                 continue
             for part, run in zip(self.parts, self._run(calls), strict=True):
                 if len(part.bench.ordinary) == number:
                     part.bench.ordinary.append(run)
-
-    def _alone(self, part: _Part) -> Prepared:
-        try:
-            return part.bench.prepared(part.ways.subject(part.ways.variants[part.candidate]), self.deadline)
-        except NoTrialError as why:
-            raise NoTrialError(f"{part.name}: {why}") from None
 
     def _run(self, calls: LiveCalls, *, flush: bool = False) -> tuple[LiveRun, ...]:
         """One run, compared with ordinary ones where it is none itself."""

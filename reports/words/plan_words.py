@@ -39,7 +39,7 @@ def headline(one: StructurePlan) -> str:
     achieved = one.trial.speedup if one.trial is not None else None
     if one.action == "change":  # first figures: what was best of many is seldom as good again
         how = f"as {one.label} for good" if one.candidate is not None else f"as {one.label}"
-        least = min(one.program.lo, *([achieved.lo] if achieved is not None else []))
+        least = one.program.lo if achieved is None else min(one.program.lo, achieved.lo)
         run = f", run so {span(achieved)}" if achieved is not None else ""
         return f"Whole program: store {data} {how}: at least {factor(least)} faster ({span(one.program)}{run})."
     if one.action == "keep":

@@ -16,7 +16,7 @@ from layout_advise.tracer.live.outcome import CONVERTED, MOCKUP, ORIGINAL, PASSE
 from layout_advise.tracer.live.run import run_live_regions
 from layout_advise.tracer.process.agent import SOURCES
 from layout_advise.tracer.process.channel import further_region
-from layout_advise.tracer.process.patching import Outlined
+from layout_advise.tracer.process.patching import Entry, Outlined
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.snapshot.park import park
 from tests.support.tracing.parked_programs import entry_of
@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 FIRST, CALLS = 3, 40
 FOLLOWING = CALLS - FIRST + 1
 RDI, RSI, RSP = 7, 6, 4
-PUSH, PULL = "push", "pull"
+PUSH, PULL, SWEEP, AROUND = "push", "pull", "sweep", "around"
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,14 @@ class Trial:
 Build = Callable[..., Trial]
 
 
+def loop_of(program: Path) -> Entry:
+    """The loop in ``sweep``, which begins behind two instructions and is left to the fourth from the end."""
+    whole = entry_of(program, SWEEP)
+    start, end = (whole.code.index(bytes.fromhex(code)) for code in ("4889fb31d2", "488d041a"))
+    out = Entry(program, whole.address + end, whole.code[end:], "sweep_out")
+    return Entry(program, whole.address + start, whole.code[start:], SWEEP, exits=(out,))
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("two") / "two"
@@ -61,18 +69,19 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def trial(program: Path, tmp_path: Path) -> Build:
     def task(name: str, words: Sequence[str], flags: Sequence[str]) -> RegionTask:
-        entry = entry_of(program, name)
+        entry = loop_of(program) if name == SWEEP else entry_of(program, name)
         with park([str(program), *words], entry, FIRST, timeout=60) as parked:
             known, load_base = parked.registers().gpr, parked.load_base
             blocks = tuple(a for a in parked.allocations() if a.address == known[RDI])
         base, count = known[RDI], known[RSI]
-        own = {PUSH: [], PULL: ["-DPULL"]}.get(name, [f"-DAROUND={load_base + entry_of(program, PUSH).address:#x}"])
+        at = load_base + (entry.exits[0] if entry.exits else entry_of(program, PUSH)).address
+        own = {PUSH: [], PULL: ["-DPULL"], SWEEP: [f"-DSWEEP={at:#x}"], AROUND: [f"-DAROUND={at:#x}"]}[name]
         given = [f"-DBASE={base:#x}", f"-DCOUNT={count}", "-DTRAP=-1", "-DWRONG=0", *own, *flags]
         out = tmp_path / f"{name}.so"
         source = HERE / "two_mockup.c"
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", f"-I{SOURCES}", *given, "-o", out, source], check=True)
         guarded = tuple((number, known[number], known[number]) for number in (RDI, RSI))
-        alone = name not in (PUSH, PULL)
+        alone = name == AROUND
         ranges = () if alone else (Range(base, base + 32 * count),)
         found = LiveTask(out, FIRST, ranges, blocks, guarded, writes=not alone, account=True)
         return RegionTask(entry, found, LiveCalls.ALL)
@@ -176,7 +185,7 @@ def test_the_region_that_ends_the_program_is_told(trial: Build) -> None:
 
 def test_a_region_inside_another_one(trial: Build) -> None:
     """Its calls run as the mock-up while the outer one is the original; within a mock-up of that they are its own."""
-    one = trial("around", names=("around", PUSH, PULL))
+    one = trial("around", names=(AROUND, PUSH, PULL))
     outer = one.with_calls(LiveCalls.LOADED, LiveCalls.ALL, LiveCalls.ALL)
     around, push, pull = outer.run()
     assert outer.same(around)
@@ -188,6 +197,20 @@ def test_a_region_inside_another_one(trial: Build) -> None:
     assert push.within == 2 * FOLLOWING
     assert push.mockups == FOLLOWING + 4  # four in the turns before the trial of the outer one
     assert pull.mockups == FOLLOWING
+
+
+@pytest.mark.parametrize("names", [(PUSH, SWEEP, PULL), (SWEEP, PULL)])
+def test_a_loop_may_be_one_of_them(trial: Build, names: Sequence[str]) -> None:
+    one = trial("sweep", names=names)
+    runs = one.run()
+    assert one.same(runs[0])
+    assert {(run.mockups, run.passed, run.error) for run in runs} == {(FOLLOWING, 0, "")}
+    timed = one.with_calls(*[LiveCalls.NONE] * len(names))
+    runs = timed.run()
+    assert timed.same(runs[0])
+    for run in runs:
+        assert numbers(run, ORIGINAL) == list(range(FIRST, CALLS + 1))
+        assert (run.times > 0).all()
 
 
 def test_regions_that_cannot_be_in_one_run(trial: Build, tmp_path: Path) -> None:

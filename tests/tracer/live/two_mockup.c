@@ -37,6 +37,15 @@ EXPORT void la_run(struct la_context *context)
     (void)c, (void)d;
     return;
 #endif
+#ifdef SWEEP /* a loop: it goes on at this address */
+    for (long i = 0; i < n; i++)
+        c[i] += *(const double *)context->in.vector[1];
+    context->out.gpr[2] = (uint64_t)n;
+    context->out.gpr[3] = context->in.gpr[7] + 32 * (uint64_t)n;
+    context->out.rip = SWEEP;
+    (void)d;
+    return;
+#endif
 #ifdef PULL
     double sum = 0;
     for (long i = 0; i < n; i++) {

@@ -22,6 +22,13 @@ __attribute__((noipa)) static double pull(struct s *p, long n, double by)
     }
     return sum;
 }
+/* A loop as a region: from sweep_in to sweep_out, with n in rdx and the end of p in rbx as it leaves them. */
+long sweep(struct s *p, long n, double by);
+__asm__(".text\n.globl sweep\n.type sweep, @function\nsweep: push %rbx\n movapd %xmm0, %xmm1\n"
+        "sweep_in: mov %rdi, %rbx\n xor %edx, %edx\n"
+        "1: movsd 16(%rbx), %xmm2\n addsd %xmm1, %xmm2\n movsd %xmm2, 16(%rbx)\n"
+        "add $32, %rbx\n inc %rdx\n cmp %rsi, %rdx\n jl 1b\n"
+        "sweep_out: lea (%rdx,%rbx), %rax\n sub %rdi, %rax\n pop %rbx\n ret\n.size sweep, .-sweep\n");
 /* A region around another one. */
 __attribute__((noipa)) static double around(struct s *p, long n, double by)
 {
@@ -49,6 +56,8 @@ int main(int argc, char **argv)
             p[k].c += k;
             p[n - 1].d -= k;
         }
+        if (is("sweep", argc, argv))
+            total += sweep(p, n, 0.5 * k);
         total += pull(p, n, k);
         if (is("twice", argc, argv) && k % 4 == 0)
             total += pull(p, n, k);
