@@ -43,7 +43,7 @@ class Decided:
     alone: LiveOnly | None = None
     """What the running program alone has decided, where nothing was timed in the snapshot."""
     live: LiveWays | None = None
-    """How candidates are tried in the running program."""
+    """The way to try candidates in the running program."""
 
     @property
     def timings(self) -> Timings | None:
@@ -113,7 +113,7 @@ class Studied:
     retry: SmallerRegion | InBatches | LongCall | MoreWays | None = None
     """How the study may be taken up again with more success."""
     live: LiveWays | None = None
-    """How its candidates are tried in the running program, with those of other regions; None where none can be."""
+    """The way to try its candidates in the running program, with those of other regions; None where none can be."""
 
     @property
     def tells(self) -> bool:

@@ -52,7 +52,7 @@ class NoTrialError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedTrial:
     """A candidate that came to the program's end as the mock-up of all calls that ``task`` leaves to it, in ``run``, and
     after which the program had done what it does ordinarily. ``held``: with each access held against the layout before."""
 
@@ -104,13 +104,13 @@ class LiveBench:
         except OSError as error:
             return LiveTrial(None, str(error))
 
-    def prepared(self, subject: LiveSubject, deadline: float) -> Prepared:
+    def prepared(self, subject: LiveSubject, deadline: float) -> PreparedTrial:
         """A candidate without its times. Raises LayoutAdviseError or :class:`NoTrialError` where it cannot be tried."""
         if why := self.refusal():
             raise NoTrialError(why)
         trial = _Trial(self, subject, self.task(subject), deadline)
         run, _ = trial.prepared()
-        return Prepared(trial.task, run, trial.held)
+        return PreparedTrial(trial.task, run, trial.held)
 
     def compared(self, run: LiveRun) -> OutputComparison:
         """Raises where the program did not do what it does ordinarily."""
@@ -183,7 +183,7 @@ class LiveBench:
 
 @dataclass(frozen=True, slots=True)
 class LiveWays:
-    """How the candidates of a region are tried in the running program, as long as the run's files are there."""
+    """A way to try the candidates of a region in the running program, as long as the run's files are there."""
 
     bench: LiveBench
     subject: Callable[[Variant], LiveSubject]
@@ -191,7 +191,7 @@ class LiveWays:
     """The builds by the ids of the report; of two that are the same program the one that is there."""
 
     def trial(self, variant: Variant) -> LiveTrial:
-        """What comes of one of them."""
+        """The outcome of one of them."""
         return self.bench.trial(self.subject(variant))
 
 

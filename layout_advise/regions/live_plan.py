@@ -17,7 +17,7 @@ import numpy as np
 
 from layout_advise.decide.policy import DECIDE
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays, NoTrialError, Prepared
+from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays, NoTrialError, PreparedTrial
 from layout_advise.measure.policy import MEASURE
 from layout_advise.regions.looked import Looked
 from layout_advise.regions.over_regions import best_variant
@@ -96,14 +96,14 @@ class _Part:
         with _named(self.name):
             return self.bench.task(self.subject)
 
-    def prepared(self, deadline: float) -> Prepared:
+    def prepared(self, deadline: float) -> PreparedTrial:
         with _named(self.name):
             return self.bench.prepared(self.subject, deadline)
 
 
 @contextlib.contextmanager
 def _named(region: str) -> Iterator[None]:
-    """What is in the way is told with the region's name."""
+    """A reason why there is no trial is told with the region's name."""
     try:
         yield
     except NoTrialError as why:
@@ -255,7 +255,7 @@ class _Together:
     def _told(
         self,
         predicted: Interval,
-        alone: Sequence[Prepared],
+        alone: Sequence[PreparedTrial],
         first: Sequence[LiveRun],
         rounds: Sequence[_Round],
         *,

@@ -82,9 +82,9 @@ class PlanTrial(msgspec.Struct, frozen=True):
     a call, and what the call wrote was copied back after it."""
 
     reason: str = ""
-    """Why it was not run; empty where it was."""
+    """The reason why it was not run; empty where it was."""
     regions: tuple[TriedRegion, ...] = ()
-    """Which calls of each region ran so."""
+    """The calls of each region that ran so."""
     speedup: Interval | None = None
     """The whole program's CPU time over that of a run under the plan, without the copies and the trial's own time: what the
     layouts gain if they are there for good. Its ends are those of all pairs of runs."""

@@ -98,8 +98,8 @@ def takes_breakpoint(entry: Entry) -> bool:
 
 
 def why_not_together(entries: Sequence[Entry]) -> str:
-    """Why calls of all these regions cannot run as mock-ups in one run of the program; empty where they can. The first of
-    them may be one that takes a breakpoint."""
+    """The reason why calls of all these regions cannot run as mock-ups in one run of the program; empty where they can. The
+    first of them may be one that takes a breakpoint."""
     if len(entries) > MAX_FURTHER + 1:
         return f"there are more than {MAX_FURTHER + 1} regions"
     taken: list[tuple[int, int]] = []

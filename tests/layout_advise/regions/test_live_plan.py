@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from layout_advise.measure.live_trial import LiveBench, NoTrialError, Prepared
+from layout_advise.measure.live_trial import LiveBench, NoTrialError, PreparedTrial
 from layout_advise.regions import live_plan
 from layout_advise.regions.live_plan import contradicted, with_trial
 from layout_advise.regions.looked import Looked
@@ -24,8 +24,7 @@ from layout_advise.reports.words import plan_words
 from layout_advise.tracer.live.orders import LiveCalls, LiveTask, RegionTask
 from layout_advise.tracer.live.outcome import CONVERTED, MOCKUP, LiveRun
 from layout_advise.tracer.process.patching import Entry
-from tests.layout_advise.regions.test_planned import region
-from tests.support.sample_report import report
+from tests.support.sample_report import candidate, report
 
 CALLS = 100
 CODE = bytes.fromhex("4889f8") * 8
@@ -82,15 +81,16 @@ def looked(name: str, gain: float, address: int, *, refusal: str = "", mockup: b
         case=case, ordinary=[], refusal=lambda: refusal, task=lambda subject: task, is_quick=lambda: True
     )
 
-    def prepared(subject: object, deadline: float) -> Prepared:
+    def prepared(subject: object, deadline: float) -> PreparedTrial:
         if alone:
             raise NoTrialError(alone)
-        return Prepared(task, bench.ordinary[0], True)
+        return PreparedTrial(task, bench.ordinary[0], True)
 
     bench.prepared = prepared
     bench.compared = lambda run: LiveBench.compared(cast("Any", bench), run)
     ways = SimpleNamespace(bench=bench, subject=lambda variant: None, variants={"c1": None, "c2": None})
-    measured = region(name, {1: gain, 2: gain}, CALLS)
+    rows = tuple(candidate(n, Interval(gain, gain, gain, 9)) for n in (1, 2))
+    measured = msgspec.structs.replace(report().hotspots[0], symbol=name, name=name, calls=CALLS, candidates=rows)
     studied = SimpleNamespace(report=measured, live=ways if mockup else None)
     return cast("Looked", SimpleNamespace(case=case, studied=studied))
 
