@@ -17,7 +17,7 @@ from layout_advise.choose.profile import Profiled
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
 from layout_advise.observe.case import Case
 from layout_advise.reasons import Reason
-from layout_advise.regions.live_plan import with_trial
+from layout_advise.regions.live_plan import as_run, with_trial
 from layout_advise.regions.logged_order import log_order
 from layout_advise.regions.looked import (
     Looked,
@@ -168,7 +168,8 @@ def _over_regions(
     judged = [_with(one, with_regions(one.studied.report, table)) for one in looked]
     seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(parts), log_order(start, regions))
     plan = program_plan(seen, table, [region.name for region, _ in search.failed])
-    return table, judged, with_trial(plan, judged, start.settings.live)
+    plan = with_trial(plan, judged, start.settings.live)
+    return table, as_run(judged, plan), plan
 
 
 def _with(one: Looked, report: HotspotReport) -> Looked:

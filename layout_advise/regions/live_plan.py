@@ -7,7 +7,6 @@ with runs in which no call is a mock-up's (``docs/decisions/0109``).
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -16,13 +15,18 @@ import msgspec
 import numpy as np
 
 from layout_advise.decide.policy import DECIDE
+from layout_advise.decide.verdict import undecided
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays, NoTrialError, PreparedTrial
 from layout_advise.measure.policy import MEASURE
+from layout_advise.reasons import Reason
+from layout_advise.regions.live_rounds import LiveRound, timed
 from layout_advise.regions.looked import Looked
 from layout_advise.regions.over_regions import best_variant
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.plan import PlanTrial, ProgramPlan, StructurePlan, TriedRegion
+from layout_advise.reports.words import plan_words
+from layout_advise.reports.words.hotspot_words import unsaid
 from layout_advise.tracer.live.orders import LiveCalls, LiveTask, RegionTask, takes_breakpoint, why_not_together
 from layout_advise.tracer.live.outcome import CONVERTED, LiveRun
 from layout_advise.tracer.live.run import run_live_regions
@@ -52,6 +56,23 @@ def with_trial(
     tried = msgspec.structs.replace(one, trial=trial, action="undecided" if contradicted(trial, least) else one.action)
     structures = (*plan.structures[:number], tried, *plan.structures[number + 1 :])
     return msgspec.structs.replace(plan, structures=structures)
+
+
+def as_run(looked: Sequence[Looked], plan: ProgramPlan | None) -> list[Looked]:
+    """The regions, without a change advised that is that of a plan by which the program did not gain."""
+    tried = [one for one in (plan.structures if plan is not None else ()) if one.trial is not None and one.trial.speedup]
+    lost = {one.candidate: one for one in tried if one.action == "undecided" and one.candidate is not None}
+    found = []
+    for region in looked:
+        report = region.studied.report
+        verdict = report.verdict
+        plans = lost.get(verdict.candidate.partition("-")[0]) if verdict.candidate is not None else None
+        if verdict.action == "change" and plans is not None:
+            told = undecided(Reason.NOT_IN_PROGRAM, f"{plan_words.headline(plans)} Here alone: {unsaid(verdict.text)}")
+            studied = replace(region.studied, report=msgspec.structs.replace(report, verdict=told))
+            region = replace(region, studied=studied)
+        found.append(region)
+    return found
 
 
 def _changes(one: StructurePlan) -> bool:
@@ -142,28 +163,6 @@ def _layouts(one: StructurePlan, looked: Sequence[Looked]) -> list[str | None]:
     return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class _Round:
-    """Runs that follow each other: one in which no call is a mock-up's, and those under the plan."""
-
-    ordinary: tuple[LiveRun, ...]
-    tried: tuple[tuple[LiveRun, ...], ...]
-
-    def gains(self, aside_ns: float = 0.0) -> list[float]:
-        """The program's speedup in each; ``aside_ns`` more of each call of a mock-up are taken off."""
-        base = own_seconds(self.ordinary)
-        return [base / own_seconds(runs, aside_ns) for runs in self.tried]
-
-
-def own_seconds(runs: Sequence[LiveRun], aside_ns: float = 0.0) -> float:
-    """The CPU seconds of a run of the program without all that the trial added: what it added up itself, and ``aside_ns``
-    at each call of a mock-up. Raises where nothing is left."""
-    found = runs[0].cpu_seconds - sum(run.aside_s + 1e-9 * aside_ns * run.mockups for run in runs)
-    if found <= 0.0:
-        raise NoTrialError("the trial itself took all of the program's time")
-    return found
-
-
 @dataclass(slots=True)
 class _Together:
     """The regions of a plan in the running program."""
@@ -184,7 +183,17 @@ class _Together:
         calls = sum(run.mockups for run in first)
         converted = sum(int(((run.roles & np.uint64(CONVERTED)) != 0).sum()) for run in first)
         flushed = converted > CONVERTED_PART * calls
-        return self._told(predicted, alone, first, self._rounds(flushed=flushed), flushed=flushed)
+        found = timed(self._rounds(flushed=flushed), predicted)
+        compared = self.parts[0].bench.compared(first[0])
+        return msgspec.structs.replace(
+            found,
+            regions=tuple(self._row(part, run) for part, run in zip(self.parts, first, strict=True)),
+            flushed=flushed,
+            held=all(one.held for one in alone),
+            exit_status=first[0].returncode,
+            output_bytes=len(first[0].stdout),
+            own_words=compared.own or 0,
+        )
 
     def _check(self) -> None:
         for part in self.parts:
@@ -233,59 +242,24 @@ class _Together:
             self.parts[0].bench.compared(found[0])
         return found
 
-    def _rounds(self, *, flushed: bool) -> list[_Round]:
+    def _rounds(self, *, flushed: bool) -> list[LiveRound]:
         """Rounds of runs, in which each kind comes first in turn, until there are enough or the time is over."""
-        found: list[_Round] = []
+        found: list[LiveRound] = []
         progress = self.parts[0].bench.case.space.progress
-        while len(found) < MEASURE.live_pairs:
+        while len(found) < MEASURE.live_plan_rounds:
             begun = own_time()
             flushes = (False, True) if flushed else (False,)
             if len(found) % 2:
                 tried = tuple(self._run(LiveCalls.ALL, flush=flush) for flush in reversed(flushes))
-                found.append(_Round(self._run(LiveCalls.UNTIMED), tried))
+                found.append(LiveRound(self._run(LiveCalls.UNTIMED), tried))
             else:
                 ordinary = self._run(LiveCalls.UNTIMED)
-                found.append(_Round(ordinary, tuple(self._run(LiveCalls.ALL, flush=flush) for flush in flushes)))
-            progress.count("running the plan in the program", len(found), MEASURE.live_pairs)
+                found.append(LiveRound(ordinary, tuple(self._run(LiveCalls.ALL, flush=flush) for flush in flushes)))
+            progress.count("running the plan in the program", len(found), MEASURE.live_plan_rounds)
             took = own_time() - begun
             if len(found) >= MEASURE.live_fewest_pairs and own_time() + took > self.deadline:
                 break
         return found
-
-    def _told(
-        self,
-        predicted: Interval,
-        alone: Sequence[PreparedTrial],
-        first: Sequence[LiveRun],
-        rounds: Sequence[_Round],
-        *,
-        flushed: bool,
-    ) -> PlanTrial:
-        tried = [runs for one in rounds for runs in one.tried]
-        gains = [gain for one in rounds for gain in one.gains()]
-        most = [gain for one in rounds for gain in one.gains(MEASURE.live_account_ns)]
-        middle = math.exp(float(np.mean(np.log(gains))))
-        original = float(np.mean([own_seconds(one.ordinary) for one in rounds]))
-        layout = original / middle
-        copies = float(np.mean([sum(run.copies_s for run in runs) for runs in tried]))
-        aside = float(np.mean([sum(run.aside_s for run in runs) for runs in tried]))
-        compared = self.parts[0].bench.compared(first[0])
-        return PlanTrial(
-            regions=tuple(self._row(part, run) for part, run in zip(self.parts, first, strict=True)),
-            speedup=Interval(middle, min(gains), max(most), len(rounds)),
-            with_copies=original / (layout + copies),
-            rounds=len(rounds),
-            original_s=original,
-            layout_s=layout,
-            predicted_s=original / predicted.median,
-            copies_s=copies,
-            own_s=aside - copies,
-            flushed=flushed,
-            held=all(one.held for one in alone),
-            exit_status=first[0].returncode,
-            output_bytes=len(first[0].stdout),
-            own_words=compared.own or 0,
-        )
 
     def _row(self, part: _Part, run: LiveRun) -> TriedRegion:
         calls, first = part.bench.ordinary[0].calls, part.bench.case.chosen.call

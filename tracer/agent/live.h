@@ -39,6 +39,7 @@ struct la_live_page { /* file "rows", of further regions "rows1" and so on */
     volatile uint64_t within;   /* calls that the mock-up of another region made: they are the original's */
     volatile uint64_t aside_ns; /* CPU time of the trial itself: all but the program's code and the mock-up's call */
     volatile uint64_t copies_ns; /* the part of it in copies of the data, but for the first one */
+    volatile uint64_t aside_faults; /* minor page faults of the trial itself */
     struct la_live_row row[LA_LIVE_ROWS];
 };
 

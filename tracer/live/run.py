@@ -67,14 +67,14 @@ def run_live_regions(
     with tempfile.TemporaryDirectory(prefix="live-", dir=scratch) as folder_of_output:
         out, messages = Path(folder_of_output) / "stdout", Path(folder_of_output) / "stderr"
         start = Start(command, stdin_path, stdout=out, stderr=messages)
-        before = _children_seconds()
+        before, faults_before = _of_children()
         with own_turn(), agent_run(start, orders, tables=tables, files=files) as (folder, process):
             try:
                 process.wait(timeout)
             except subprocess.TimeoutExpired:
                 slow = f"the program took longer than {timeout:.3g} s while a layout was tried in it"
                 raise ProgramError(slow, "it was ended", _HINT) from None
-            seconds, cpu_seconds = time.monotonic() - folder.begun, _children_seconds() - before
+            seconds, (cpu_after, faults_after) = time.monotonic() - folder.begun, _of_children()
             status = folder.status()
             if status.state < State.PATCHED:
                 name = first.entry.symbol or hex(first.entry.address)
@@ -86,13 +86,14 @@ def run_live_regions(
         return tuple(
             LiveRun(
                 one.calls, one.mockups, one.conversions, one.passed, one.inside, one.error or status.error, one.times,
-                one.roles, process.returncode, seconds, cpu_seconds, *printed, one.surveyed, one.copying, one.within,
-                one.aside_s, one.copies_s,
+                one.roles, process.returncode, seconds, cpu_after - before, *printed, one.surveyed, one.copying,
+                one.within, one.aside_s, one.copies_s, faults_after - faults_before, one.aside_faults,
             )
             for one in found
         )  # fmt: skip
 
 
-def _children_seconds() -> float:
+def _of_children() -> tuple[float, int]:
+    """CPU seconds and minor page faults of all that has ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return usage.ru_utime + usage.ru_stime, usage.ru_minflt

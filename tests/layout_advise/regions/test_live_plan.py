@@ -11,9 +11,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from layout_advise.describe.studied import Studied
 from layout_advise.measure.live_trial import LiveBench, NoTrialError, PreparedTrial
 from layout_advise.regions import live_plan
-from layout_advise.regions.live_plan import contradicted, with_trial
+from layout_advise.regions.live_plan import as_run, contradicted, with_trial
 from layout_advise.regions.looked import Looked
 from layout_advise.reports.exports.markdown import markdown
 from layout_advise.reports.model import contract
@@ -91,8 +92,8 @@ def looked(name: str, gain: float, address: int, *, refusal: str = "", mockup: b
     ways = SimpleNamespace(bench=bench, subject=lambda variant: None, variants={"c1": None, "c2": None})
     rows = tuple(candidate(n, Interval(gain, gain, gain, 9)) for n in (1, 2))
     measured = msgspec.structs.replace(report().hotspots[0], symbol=name, name=name, calls=CALLS, candidates=rows)
-    studied = SimpleNamespace(report=measured, live=ways if mockup else None)
-    return cast("Looked", SimpleNamespace(case=case, studied=studied))
+    studied = Studied(measured, cast("Any", None), live=cast("Any", ways if mockup else None))
+    return Looked(cast("Any", case), studied)
 
 
 def plan(action: str = "change", **changes: Any) -> ProgramPlan:
@@ -138,13 +139,13 @@ def test_the_program_s_time_is_told_without_and_with_the_copies(monkeypatch: pyt
     assert trial.with_copies == pytest.approx(1 / 0.7)
     assert (trial.original_s, trial.layout_s, trial.predicted_s) == pytest.approx((1.0, 0.5, 0.5))
     assert (trial.copies_s, trial.own_s) == pytest.approx((0.2, 0.2))
-    assert (trial.rounds, trial.flushed, trial.held, trial.output_bytes) == (5, False, True, 3)
+    assert (trial.rounds, trial.flushed, trial.held, trial.output_bytes) == (3, False, True, 3)
     assert trial.regions == tuple(TriedRegion(n, "c1", 5, CALLS, CALLS, 0, 0, 1 + CALLS) for n in ("push", "pull"))
     assert one.action == "change"
     kinds = [calls for calls, _, _ in played.runs]
     assert kinds[:3] == [LiveCalls.NONE, LiveCalls.LOADED, LiveCalls.ALL]
     a, b = LiveCalls.UNTIMED, LiveCalls.ALL
-    assert kinds[3:] == [a, b, b, a, a, b, b, a, a, b]
+    assert kinds[3:] == [a, b, b, a, a, b]
     assert {names for _, _, names in played.runs} == {("push.so", "pull.so")}
 
 
@@ -153,9 +154,9 @@ def test_where_data_are_copied_before_many_calls_the_copies_are_flushed_too(monk
     trial = tried(monkeypatch, played).trial
     assert trial is not None
     assert trial.speedup is not None
-    assert (trial.flushed, trial.rounds) == (True, 5)
+    assert (trial.flushed, trial.rounds) == (True, 3)
     flushes = [flush for calls, flush, _ in played.runs if calls == LiveCalls.ALL]
-    assert flushes == [False, *[False, True, True, False] * 2, False, True]
+    assert flushes == [False, False, True, True, False, False, True]
     assert trial.speedup.lo == pytest.approx(1 / 0.6)
     assert trial.speedup.median == pytest.approx((2.0 / 0.6) ** 0.5)
 
@@ -173,6 +174,31 @@ def test_a_plan_that_the_program_does_not_gain_by_is_not_advised(monkeypatch: py
     assert contradicted(trial, 1.05)
     assert not contradicted(msgspec.structs.replace(trial, regions=few), 1.05)
     assert not contradicted(PlanTrial("no time"), 1.05)
+
+
+def test_no_region_advises_what_the_program_did_not_gain_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    regions = [looked("push", 2.0, 0x1000), looked("pull", 2.0, 0x2000)]
+    advised = regions[0].studied.report.verdict
+    assert (advised.action, advised.candidate) == ("change", "c1")
+    monkeypatch.setattr(live_plan, "run_live_regions", Played(takes=1.1).run)
+    told = as_run(regions, with_trial(plan(), regions, "auto"))[0].studied.report.verdict
+    assert (told.action, told.candidate, told.reason) == ("undecided", None, "not-in-program")
+    assert "and ran 0.91× (0.91–0.91). Here alone: " in told.text
+    monkeypatch.setattr(live_plan, "run_live_regions", Played().run)
+    assert as_run(regions, with_trial(plan(), regions, "auto"))[0].studied.report.verdict == advised
+    assert as_run(regions, None)[0].studied.report.verdict == advised
+
+
+def test_what_watched_pages_may_cost_the_program_widens_the_upper_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stops(calls: LiveCalls, number: int) -> dict[str, Any]:
+        return {"faults": 120_000, "aside_faults": 10_000} if calls == LiveCalls.ALL else {"faults": 900, "aside_faults": 50}
+
+    trial = tried(monkeypatch, Played(changes=stops)).trial
+    assert trial is not None
+    assert trial.speedup is not None
+    assert (trial.speedup.lo, trial.speedup.median) == pytest.approx((2.0, 2.0))
+    further = (120_000 - 2 * 10_000) - (900 - 2 * 50)  # each region's own are told with it
+    assert trial.speedup.hi == pytest.approx(1 / (0.5 - further * 1.5e-6 - 200 * 0.3e-6))
 
 
 def test_no_more_is_claimed_than_the_program_did(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +272,7 @@ def test_pages_and_texts_have_the_run_beside_the_prediction(monkeypatch: pytest.
     assert contract.decode(contract.encode(whole)) == whole
     _, times, off, same = plan_words.facts(one)
     assert times == (
-        "Run so, all regions at once: 2.0× (2.0–2.0), 0.50 s of CPU time instead of 1.00 s, over 5 rounds of runs; "
+        "Run so, all regions at once: 2.0× (2.0–2.0), 0.50 s of CPU time instead of 1.00 s, over 3 rounds of runs; "
         "predicted 2.0× (1.80–2.2), 0.50 s."
     )
     assert off == (

@@ -18,7 +18,7 @@ static struct la_registers entered;
 static uint8_t *stack;
 static struct la_live_region *running; /* what the agent's stack is entered for */
 static uint64_t live_thread, turns;
-static uint64_t call_ns; /* CPU time of the mock-up's last call, where the trial's own time is added up */
+static uint64_t call_ns, call_faults; /* of the mock-up's last call, where the trial's own time is added up */
 static int busy;
 
 static uint64_t thread_id(void)
@@ -178,6 +178,7 @@ static void flush_buffers(const struct la_variant *v)
 }
 
 static uint64_t cpu_if(uint64_t wanted) { return wanted ? la_clock(CLOCK_THREAD_CPUTIME_ID) : 0; }
+static uint64_t faults_if(uint64_t wanted) { return wanted ? la_minor_faults() : 0; }
 
 static void converted_by(struct la_live_region *r, void (*copy)(struct la_context *))
 {
@@ -209,9 +210,10 @@ void la_live_mockup_call(struct la_live_region *r)
     la_replay_state.mask = la_xsave_mask;
     la_replay_state.target = (uint64_t)r->variant->run;
     la_replay_state.context = c;
-    const uint64_t cpu = cpu_if(!quick || r->orders.account);
+    const uint64_t faults = faults_if(r->orders.account), cpu = cpu_if(!quick || r->orders.account);
     la_replay_mockup();
     call_ns = cpu_if(!quick || r->orders.account) - cpu;
+    call_faults = faults_if(r->orders.account) - faults;
     r->current->cpu = quick ? 0 : call_ns;
     r->current->tsc = la_replay_state.tsc_end - la_replay_state.tsc_start;
     if (r->orders.writes) {
@@ -349,13 +351,15 @@ int la_live_event(struct la_frame *frame, uint64_t region)
             r->page->within++;
         return 0;
     }
-    const uint64_t start = cpu_if(!r->begun || r->orders.account);
-    call_ns = 0;
+    const uint64_t accounted = !r->begun || r->orders.account, start = cpu_if(accounted), faults = faults_if(accounted);
+    call_ns = call_faults = 0;
     if (!r->begun)
         begin(r);
     const int how = r->over ? 0 : enter(r, frame);
-    if (r->orders.account && r->page)
+    if (r->orders.account && r->page) {
+        r->page->aside_faults += faults_if(1) - faults - call_faults;
         r->page->aside_ns += cpu_if(1) - start - call_ns;
+    }
     return how;
 }
 
