@@ -52,16 +52,16 @@ def with_trial(
         return plan
     one = plan.structures[number]
     trial = _trial(one, looked)
-    least = max(DECIDE.smallest_gain(region.studied.report.snapshot) for region in looked)
-    tried = msgspec.structs.replace(one, trial=trial, action="undecided" if contradicted(trial, least) else one.action)
+    action = "undecided" if contradicted(trial, _least(looked)) else one.action
+    tried = msgspec.structs.replace(one, trial=trial, action=action)
     structures = (*plan.structures[:number], tried, *plan.structures[number + 1 :])
     return msgspec.structs.replace(plan, structures=structures)
 
 
 def as_run(looked: Sequence[Looked], plan: ProgramPlan | None) -> list[Looked]:
     """The regions, without a change advised that is that of a plan by which the program did not gain."""
-    tried = [one for one in (plan.structures if plan is not None else ()) if one.trial is not None and one.trial.speedup]
-    lost = {one.candidate: one for one in tried if one.action == "undecided" and one.candidate is not None}
+    tried = [(one, one.trial) for one in plan.structures if one.trial is not None] if plan is not None else []
+    lost = {one.candidate: one for one, trial in tried if contradicted(trial, _least(looked))}
     found = []
     for region in looked:
         report = region.studied.report
@@ -73,6 +73,11 @@ def as_run(looked: Sequence[Looked], plan: ProgramPlan | None) -> list[Looked]:
             region = replace(region, studied=studied)
         found.append(region)
     return found
+
+
+def _least(looked: Sequence[Looked]) -> float:
+    """The least gain that is advised."""
+    return max(DECIDE.smallest_gain(region.studied.report.snapshot) for region in looked)
 
 
 def _changes(one: StructurePlan) -> bool:

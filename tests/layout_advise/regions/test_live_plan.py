@@ -186,6 +186,7 @@ def test_no_region_advises_what_the_program_did_not_gain_by(monkeypatch: pytest.
     assert "and ran 0.91× (0.91–0.91). Here alone: " in told.text
     monkeypatch.setattr(live_plan, "run_live_regions", Played().run)
     assert as_run(regions, with_trial(plan(), regions, "auto"))[0].studied.report.verdict == advised
+    assert as_run(regions, with_trial(plan("undecided"), regions, "always"))[0].studied.report.verdict == advised
     assert as_run(regions, None)[0].studied.report.verdict == advised
 
 
