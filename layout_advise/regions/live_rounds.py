@@ -15,6 +15,10 @@ from layout_advise.reports.model.plan import PlanTrial
 from layout_advise.tracer.live.outcome import LiveRun
 
 
+MOST_GAIN = 100.0
+"""No upper end is above this."""
+
+
 @dataclass(frozen=True, slots=True)
 class LiveRound:
     """Runs that follow each other: one in which no call is a mock-up's, and those under the plan."""
@@ -34,14 +38,14 @@ class LiveRound:
         found = []
         for runs in self.tried:
             calls, faults = sum(run.mockups for run in runs), max(0, own_faults(runs) - ordinary)
-            found.append(base / own_seconds(runs, MEASURE.live_account_ns * calls + MEASURE.live_fault_ns * faults))
+            further = 1e-9 * (MEASURE.live_account_ns * calls + MEASURE.live_fault_ns * faults)
+            found.append(base / max(own_seconds(runs) - further, base / MOST_GAIN))
         return found
 
 
-def own_seconds(runs: Sequence[LiveRun], further_ns: float = 0.0) -> float:
-    """The CPU seconds of a run of the program without all that the trial added: what it added up itself, and ``further_ns``.
-    Raises where nothing is left."""
-    found = runs[0].cpu_seconds - sum(run.aside_s for run in runs) - 1e-9 * further_ns
+def own_seconds(runs: Sequence[LiveRun]) -> float:
+    """The CPU seconds of a run of the program without all that the trial added up of itself. Raises where nothing is left."""
+    found = runs[0].cpu_seconds - sum(run.aside_s for run in runs)
     if found <= 0.0:
         raise NoTrialError("the trial itself took all of the program's time")
     return found

@@ -200,6 +200,11 @@ def test_what_watched_pages_may_cost_the_program_widens_the_upper_end(monkeypatc
     assert (trial.speedup.lo, trial.speedup.median) == pytest.approx((2.0, 2.0))
     further = (120_000 - 2 * 10_000) - (900 - 2 * 50)  # each region's own are told with it
     assert trial.speedup.hi == pytest.approx(1 / (0.5 - further * 1.5e-6 - 200 * 0.3e-6))
+    many = Played(changes=lambda calls, number: {"faults": 9_000_000 if calls == LiveCalls.ALL else 0})
+    trial = tried(monkeypatch, many).trial
+    assert trial is not None
+    assert trial.speedup is not None
+    assert trial.speedup.hi == pytest.approx(100)
 
 
 def test_no_more_is_claimed_than_the_program_did(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,7 @@ def test_calls_of_both_run_as_mock_ups_and_the_program_does_the_same(trial: Buil
         assert not run.inside
         assert numbers(run, MOCKUP) == list(range(FIRST, CALLS + 1))
         assert 0 < run.copies_s < run.aside_s < run.cpu_seconds
+        assert 100 < run.aside_faults < run.faults  # each copy back writes to pages that are watched
     assert numbers(push, CONVERTED) == list(range(FIRST + 1, CALLS + 1))
     assert len(numbers(pull, CONVERTED)) >= FOLLOWING - 1
     assert push.conversions == 1 + FOLLOWING - 1 + FOLLOWING
