@@ -14,7 +14,6 @@ from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.plan import PlanTrial
 from layout_advise.tracer.live.outcome import LiveRun
 
-
 MOST_GAIN = 100.0
 """No upper end is above this."""
 
@@ -44,7 +43,7 @@ class LiveRound:
 
 
 def own_seconds(runs: Sequence[LiveRun]) -> float:
-    """The CPU seconds of a run of the program without all that the trial added up of itself. Raises where nothing is left."""
+    """The CPU seconds of a run of the program without those that the trial added up of itself. Raises where none are left."""
     found = runs[0].cpu_seconds - sum(run.aside_s for run in runs)
     if found <= 0.0:
         raise NoTrialError("the trial itself took all of the program's time")
