@@ -43,7 +43,7 @@ class LiveRound:
 
 
 def own_seconds(runs: Sequence[LiveRun]) -> float:
-    """The CPU seconds of a run of the program without those that the trial added up of itself. Raises where none are left."""
+    """The CPU seconds of a run of the program without those that the trial added up itself. Raises where none is left."""
     found = runs[0].cpu_seconds - sum(run.aside_s for run in runs)
     if found <= 0.0:
         raise NoTrialError("the trial itself took all of the program's time")
