@@ -40,8 +40,8 @@ def headline(one: StructurePlan) -> str:
     if one.action == "change":  # first figures: what was best of many is seldom as good again
         how = f"as {one.label} for good" if one.candidate is not None else f"as {one.label}"
         least = one.program.lo if achieved is None else min(one.program.lo, achieved.lo)
-        run = f", run so {span(achieved)}" if achieved is not None else ""
-        return f"Whole program: store {data} {how}: at least {factor(least)} faster ({span(one.program)}{run})."
+        both = span(one.program) if achieved is None else f"predicted {span(one.program)}, run so {span(achieved)}"
+        return f"Whole program: store {data} {how}: at least {factor(least)} faster ({both})."
     if one.action == "keep":
         best = f"; best other: {_told(*other)}" if other is not None else ""
         return f"Whole program: keep {data} as it is{best}."

@@ -210,7 +210,7 @@ def test_what_watched_pages_may_cost_the_program_widens_the_upper_end(monkeypatc
 def test_no_more_is_claimed_than_the_program_did(monkeypatch: pytest.MonkeyPatch) -> None:
     one = tried(monkeypatch, Played(takes=0.8))
     assert plan_words.headline(one) == (
-        "Whole program: store pool as c1 (SoA) for good: at least 1.25× faster (1.80–2.2, run so 1.25–1.25)."
+        "Whole program: store pool as c1 (SoA) for good: at least 1.25× faster (predicted 1.80–2.2, run so 1.25–1.25)."
     )
 
 
