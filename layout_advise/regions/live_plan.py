@@ -17,6 +17,7 @@ import numpy as np
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import undecided
 from layout_advise.errors import LayoutAdviseError
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays, NoTrialError, PreparedTrial
 from layout_advise.measure.policy import MEASURE
 from layout_advise.reasons import Reason
@@ -168,6 +169,25 @@ def _layouts(one: StructurePlan, looked: Sequence[Looked]) -> list[str | None]:
     return chosen
 
 
+def sets_of_arrays(candidates: Sequence[Candidate | None]) -> list[int]:
+    """Numbers from 1 on of the sets of arrays that mock-ups of these candidates have: one for those that are the same layout
+    of the same memory, to the byte."""
+    known: list[object] = []
+    found = []
+    for one in candidates:
+        layout = [
+            (
+                *(r.structure.base, r.structure.dims, [(f.offset, f.bytes) for f in r.structure.fields]),
+                *(r.fields, r.buffers, r.chosen, r.merged),
+            )
+            for r in (one.relayouts if one is not None else ())
+        ]
+        if layout not in known:
+            known.append(layout)
+        found.append(1 + known.index(layout))
+    return found
+
+
 @dataclass(slots=True)
 class _Together:
     """The regions of a plan in the running program."""
@@ -183,7 +203,8 @@ class _Together:
         progress.step("running the plan in the program")
         self._ordinary()
         alone = [part.prepared(self.deadline) for part in self.parts]
-        self.tasks = [replace(one.task, account=True) for one in alone]
+        arrays = sets_of_arrays([part.subject.candidate for part in self.parts])
+        self.tasks = [replace(one.task, account=True, arrays=n) for one, n in zip(alone, arrays, strict=True)]
         first = self._run(LiveCalls.ALL)
         calls = sum(run.mockups for run in first)
         converted = sum(int(((run.roles & np.uint64(CONVERTED)) != 0).sum()) for run in first)

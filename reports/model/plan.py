@@ -78,8 +78,8 @@ class TriedRegion(msgspec.Struct, frozen=True):
 
 class PlanTrial(msgspec.Struct, frozen=True):
     """A plan that was run: one start of the program with the calls of all its regions as mock-ups on its layouts at once,
-    which ended and printed as ordinarily. The present layout stayed the truth: what another one wrote was copied in before
-    a call, and what the call wrote was copied back after it."""
+    which ended and printed as ordinarily. The present layout stayed the truth: what the program, or a mock-up of another
+    layout, wrote was copied in before a call, and what the call wrote was copied back after it."""
 
     reason: str = ""
     """The reason why it was not run; empty where it was."""

@@ -15,6 +15,7 @@ struct la_live_orders { /* file "live", of further regions "live1" and so on, wr
     uint64_t flush;   /* what was copied in is flushed from the caches before the call */
     uint64_t survey_ns; /* a survey ends after so long */
     uint64_t account; /* the CPU's time that the trial itself takes is added up */
+    uint64_t arrays;  /* regions with the same number have the same layout, and one set of arrays; 0: arrays of its own */
     uint64_t last;    /* later calls are the original's; 0: none is too late */
     uint64_t guarded; /* bit n: register n has to be from low[n] to high[n] */
     uint64_t outside; /* bit n: register n must not point into the ranges */
@@ -53,6 +54,7 @@ struct la_live_region {
     struct la_variant *variant;
     int begun, over;
     int dirty; /* the program, or another region's mock-up, wrote to its structures since its copies were made */
+    uint64_t sharing; /* bit n: its arrays are those of region n as well */
     struct la_live_edge *edges;
     uint64_t edge_count;
     struct {
@@ -86,5 +88,8 @@ uint64_t la_survey_role(void); /* what came of it as bits of the row's role; 0: 
 /* watch.c */
 const char *la_watch_start(struct la_live_region *r); /* an error text or NULL */
 int la_live_stale(struct la_live_region *r); /* sets page->stale: whether the program wrote since the copies; -1: not known */
-void la_watch_settle(struct la_live_region *r); /* what was written until now does not count for it, but for all others */
+/* Around the copies back into its structures: what is written between the two counts for all others, but not for it and those
+ * whose arrays it shares: what was copied is in them. */
+void la_watch_expect(struct la_live_region *r);
+void la_watch_settle(struct la_live_region *r);
 #endif

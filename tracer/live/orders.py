@@ -60,6 +60,9 @@ class LiveTask:
     """A survey ends after so many seconds."""
     account: bool = False
     """The CPU's time that the trial itself takes is added up, at a microsecond or so more for each call of the mock-up."""
+    arrays: int = 0
+    """Regions with the same number have mock-ups of the same layout, to the byte, and one set of arrays: what one of them
+    writes the others find there. 0: arrays of its own."""
 
     def packed(self, calls: LiveCalls, seed: int) -> bytes:
         """The agent's file of orders. Raises ValueError where there are more ranges or calls than it takes."""
@@ -69,7 +72,7 @@ class LiveTask:
         for number, least, greatest in self.guarded:
             low[number], high[number] = least, greatest
         masks = [sum(1 << number for number in numbers) for numbers in ((g[0] for g in self.guarded), self.outside)]
-        head = [MAGIC, calls, seed, self.writes, self.flush, int(self.survey_s * 1e9), self.account, self.last]
+        head = [MAGIC, calls, seed, self.writes, self.flush, int(self.survey_s * 1e9), self.account, self.arrays, self.last]
         head += [*masks, *low, *high]
         ranges = [word for r in self.ranges for word in (r.start, r.end)]
         blocks = [word for b in self.blocks for word in (b.address, b.bytes, b.order)]

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from layout_advise.describe.studied import Studied
+from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, Candidate, Dim, Field, FieldMap, Relayout, Structure
 from layout_advise.measure.live_trial import LiveBench, NoTrialError, PreparedTrial
 from layout_advise.regions import live_plan
-from layout_advise.regions.live_plan import as_run, contradicted, with_trial
+from layout_advise.regions.live_plan import as_run, contradicted, sets_of_arrays, with_trial
 from layout_advise.regions.looked import Looked
 from layout_advise.reports.exports.markdown import markdown
 from layout_advise.reports.model import contract
@@ -44,11 +45,13 @@ class Played:
     ) -> None:
         self.takes, self.aside, self.converted, self.changes = takes, aside, converted, changes
         self.runs: list[tuple[LiveCalls, bool, tuple[str, ...]]] = []
+        self.arrays: list[tuple[int, ...]] = []
 
     def run(self, command: Sequence[str], regions: Sequence[RegionTask], **options: Any) -> tuple[LiveRun, ...]:
         calls, flush = regions[0].calls, regions[0].task.flush
         self.runs.append((calls, flush, tuple(one.task.mockup.name for one in regions)))
         assert all(one.task.account or calls in (LiveCalls.NONE, LiveCalls.LOADED) for one in regions)
+        self.arrays.append(tuple(one.task.arrays for one in regions))
         made = CALLS if calls == LiveCalls.ALL else 0
         roles = np.full(CALLS, (MOCKUP | (CONVERTED if self.converted else 0)) if made else 0, np.uint64)
         aside = self.aside if made else 0.01
@@ -64,6 +67,15 @@ class Played:
 def _with(run: LiveRun, **changes: Any) -> LiveRun:
     names = LiveRun.__dataclass_fields__
     return LiveRun(**{name: changes.get(name, getattr(run, name)) for name in names})
+
+
+def laid_out(block: int, base: int = 0x10000, reads: int = 3) -> Candidate:
+    """A layout in blocks of an array of records of two fields, which so many accesses read."""
+    fields = (Field("x", 0, 8, "double", reads, 0), Field("y", 8, 8, "double", reads, 1))
+    structure = Structure("s0", "pool", base, 640, (Dim(40, 16),), fields)
+    axes = (Axis(0, "div", block, 16 * block, 1), Axis(0, "mod", block, 8, 1))
+    maps = (FieldMap(0, 0, 0, axes), FieldMap(1, 0, 8 * block, axes))
+    return Candidate("c1", (Relayout(structure, maps, (Buffer("pool_x_y", 640),), (), ""),), (), ())
 
 
 def looked(name: str, gain: float, address: int, *, refusal: str = "", mockup: bool = True, alone: str = "") -> Looked:
@@ -89,7 +101,8 @@ def looked(name: str, gain: float, address: int, *, refusal: str = "", mockup: b
 
     bench.prepared = prepared
     bench.compared = lambda run: LiveBench.compared(cast("Any", bench), run)
-    ways = SimpleNamespace(bench=bench, subject=lambda variant: None, variants={"c1": None, "c2": None})
+    subject = SimpleNamespace(candidate=laid_out(2))
+    ways = SimpleNamespace(bench=bench, subject=lambda variant: subject, variants={"c1": None, "c2": None})
     rows = tuple(candidate(n, Interval(gain, gain, gain, 9)) for n in (1, 2))
     measured = msgspec.structs.replace(report().hotspots[0], symbol=name, name=name, calls=CALLS, candidates=rows)
     studied = Studied(measured, cast("Any", None), live=cast("Any", ways if mockup else None))
@@ -147,6 +160,12 @@ def test_the_program_s_time_is_told_without_and_with_the_copies(monkeypatch: pyt
     a, b = LiveCalls.UNTIMED, LiveCalls.ALL
     assert kinds[3:] == [a, b, b, a, a, b]
     assert {names for _, _, names in played.runs} == {("push.so", "pull.so")}
+    assert played.arrays[2:] == [(1, 1)] * 7  # one set, as the two have one layout
+
+
+def test_mock_ups_of_the_same_layout_of_the_same_memory_have_one_set_of_arrays() -> None:
+    one, other, elsewhere = laid_out(2), laid_out(4), laid_out(2, base=0x20000)
+    assert sets_of_arrays([one, other, laid_out(2, reads=7), elsewhere, other]) == [1, 2, 1, 3, 2]
 
 
 def test_where_data_are_copied_before_many_calls_the_copies_are_flushed_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,6 +123,26 @@ def test_a_wrong_mock_up_of_either_is_seen(trial: Build, name: str) -> None:
     assert not tried.same(tried.run()[0])
 
 
+@pytest.mark.parametrize("what", ["", "between", "twice", "late"])
+def test_regions_with_one_set_of_arrays_find_what_the_other_wrote_there(trial: Build, what: str) -> None:
+    """Data are copied in only where the program itself has written; back they are copied after each call."""
+    one = trial(*filter(None, [what]))
+    one = replace(one, regions=tuple(replace(r, task=replace(r.task, arrays=7)) for r in one.regions))
+    push, pull = one.run()
+    assert one.same(push)
+    assert push.mockups == FOLLOWING + 10 * (what == "late")
+    written = [k for k in range(FIRST, CALLS + 1) if k % 5 == 0] if what == "between" else []
+    assert numbers(pull, CONVERTED) == written
+    # the original's first calls of pull come after push has its arrays
+    behind = [k + 1 for k in written if k < CALLS]
+    late = [k for k in numbers(push, CONVERTED) if k not in behind]
+    assert len(late) <= 2 * (what == "late")
+    assert set(behind) <= set(numbers(push, CONVERTED))
+    for calls in ((LiveCalls.ONE, LiveCalls.OTHER), (LiveCalls.ALL, LiveCalls.ONE), (LiveCalls.LOADED, LiveCalls.ALL)):
+        mixed = one.with_calls(*calls)
+        assert mixed.same(mixed.run()[0])
+
+
 @pytest.mark.parametrize("what", ["between", "twice", "fork", "late"])
 def test_what_the_program_does_between_the_regions(trial: Build, what: str) -> None:
     """It writes to the array itself; enters one of them more often; forks a process that has its own code."""

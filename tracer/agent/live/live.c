@@ -221,6 +221,7 @@ void la_live_mockup_call(struct la_live_region *r)
     r->current->cpu = quick ? 0 : call_ns;
     r->current->tsc = la_replay_state.tsc_end - la_replay_state.tsc_start;
     if (r->orders.writes) {
+        la_watch_expect(r);
         converted_by(r, r->variant->copy_out);
         la_watch_settle(r);
     }

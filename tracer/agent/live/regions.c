@@ -51,6 +51,35 @@ const char *la_live_read(struct la_live_region *r)
     return r->page ? NULL : "the table of calls cannot be mapped";
 }
 
+static int are_alike(const struct la_variant *a, const struct la_variant *b)
+{
+    const uint32_t count = a->context->buffer_count;
+    if (count != b->context->buffer_count)
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct la_buffer_spec *x = &a->spec[i], *y = &b->spec[i];
+        if (x->own || y->own || x->bytes != y->bytes || x->align != y->align || x->offset != y->offset)
+            return 0;
+    }
+    return 1;
+}
+
+/* The arrays of a region that has the same layout and was loaded before. Each copies in what it needs itself, and finds what
+ * the other one's calls have written. */
+static void share_arrays(struct la_live_region *r)
+{
+    for (struct la_live_region *other = la_live; other < la_live + LA_LIVE_REGIONS; other++) {
+        if (other == r || !other->variant || !other->variant->filled || other->orders.arrays != r->orders.arrays)
+            continue;
+        if (!are_alike(other->variant, r->variant))
+            continue;
+        for (uint32_t i = 0; i < r->variant->context->buffer_count; i++)
+            r->variant->context->buffers[i] = other->variant->context->buffers[i];
+        other->sharing |= 1ull << la_live_number(r);
+        r->sharing |= 1ull << la_live_number(other);
+    }
+}
+
 const char *la_live_load(struct la_live_region *r)
 {
     static struct {
@@ -63,5 +92,7 @@ const char *la_live_load(struct la_live_region *r)
         return reply.data;
     r->variant = la_variant(*(const uint64_t *)reply.data);
     const char *failed = la_watch_start(r);
+    if (!failed && r->orders.arrays)
+        share_arrays(r);
     return failed ? failed : la_fill_buffers(r->variant, 0);
 }

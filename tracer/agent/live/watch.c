@@ -138,15 +138,15 @@ static void note_written(uint64_t regions)
         la_live[n].dirty |= regions >> n & 1;
 }
 
-/* Tells all regions what was written of the pages of `regions`; -1: the kernel does not tell. */
-static int look_at_pages(uint64_t regions)
+/* Tells all regions but those of `quiet` what was written of the pages of `regions`; -1: the kernel does not tell. */
+static int look_at_pages(uint64_t regions, uint64_t quiet)
 {
     for (uint64_t i = 0; i < piece_count; i++) {
         const int written = pieces[i].regions & regions ? scan_pages(pieces[i].from, pieces[i].to) : 0;
         if (written < 0)
             return -1;
         if (written)
-            note_written(pieces[i].regions);
+            note_written(pieces[i].regions & ~quiet);
     }
     return 0;
 }
@@ -192,7 +192,7 @@ const char *la_watch_start(struct la_live_region *r)
     for (uint64_t i = 0; i < o->ranges; i++)
         if (!is_there(o->range[i][0], o->range[i][1]))
             return "the memory of a structure is not there yet at the first of the calls";
-    if (look_at_pages(~0ull)) /* before the new region's pages are as if nothing had been written */
+    if (look_at_pages(~0ull, 0)) /* before the new region's pages are as if nothing had been written */
         return "the kernel cannot watch the memory of a structure";
     for (uint64_t i = 0; i < o->ranges; i++)
         if (divide(r, o->range[i][0], o->range[i][1]))
@@ -210,15 +210,23 @@ static int differs(const struct la_live_edge *e)
     return 0;
 }
 
-static int look(struct la_live_region *r)
+/* Whether they do since the last time that this was asked. */
+static int edges_differ(struct la_live_region *r)
 {
-    if (look_at_pages(1ull << la_live_number(r)))
-        return -1;
+    int found = 0;
     for (uint64_t i = 0; i < r->edge_count; i++)
         if (differs(&r->edges[i])) {
             la_copy(r->edges[i].copy, (const void *)r->edges[i].at, r->edges[i].bytes);
-            r->dirty = 1;
+            found = 1;
         }
+    return found;
+}
+
+static int look(struct la_live_region *r)
+{
+    if (look_at_pages(1ull << la_live_number(r), 0))
+        return -1;
+    r->dirty |= edges_differ(r);
     return r->dirty;
 }
 
@@ -229,8 +237,19 @@ int la_live_stale(struct la_live_region *r)
     return stale;
 }
 
+void la_watch_expect(struct la_live_region *r)
+{
+    for (uint64_t n = 0; n < LA_LIVE_REGIONS; n++)
+        if ((r->sharing >> n & 1) && look(&la_live[n]) < 0)
+            la_live[n].dirty = 1;
+}
+
 void la_watch_settle(struct la_live_region *r)
 {
-    look(r);
+    look_at_pages(1ull << la_live_number(r), r->sharing);
+    edges_differ(r);
+    for (uint64_t n = 0; n < LA_LIVE_REGIONS; n++)
+        if (r->sharing >> n & 1)
+            edges_differ(&la_live[n]);
     r->dirty = 0;
 }
