@@ -36,7 +36,7 @@ from layout_advise.tracer.sampling.turns import own_time
 CONVERTED_PART = 1 / 16
 """Where the data were copied before more of the calls than this part, half of the runs have the copies flushed."""
 MOST_OF_CALLS = 0.8
-"""A plan that did not gain is no more advised where at least this part of the calls ran so."""
+"""A plan that did not gain is no more advised where at least this part of all calls ran so."""
 RUNS_OF_REGION, RUNS_OF_ALL = 2, 3
 
 
@@ -87,7 +87,8 @@ def _changes(one: StructurePlan) -> bool:
 
 def contradicted(trial: PlanTrial, least: float) -> bool:
     """Tells whether the program, with most calls run so, surely gained less than what is advised."""
-    calls, made = sum(one.calls for one in trial.regions), sum(one.mockups for one in trial.regions)
+    calls = sum(one.first - 1 + one.calls for one in trial.regions)
+    made = sum(one.mockups for one in trial.regions)
     return trial.speedup is not None and trial.speedup.hi < least and made >= MOST_OF_CALLS * calls
 
 

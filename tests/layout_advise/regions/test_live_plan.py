@@ -192,6 +192,8 @@ def test_a_plan_that_the_program_does_not_gain_by_is_not_advised(monkeypatch: py
     few = tuple(msgspec.structs.replace(r, mockups=70, left_out=30) for r in trial.regions)
     assert contradicted(trial, 1.05)
     assert not contradicted(msgspec.structs.replace(trial, regions=few), 1.05)
+    late = tuple(msgspec.structs.replace(r, first=40) for r in trial.regions)
+    assert not contradicted(msgspec.structs.replace(trial, regions=late), 1.05)
     assert not contradicted(PlanTrial("no time"), 1.05)
 
 
