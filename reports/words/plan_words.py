@@ -23,6 +23,8 @@ from layout_advise.reports.words.quantities import listing, number
 AS_IT_IS = "as it is"
 """The label of a plan that changes nothing."""
 
+COPIED_PART = 1 / 16
+"""Where data are copied at more of the calls than this part, it is told that the copies disturb the caches."""
 MOST_PLACES = 60
 """Places of the order that are drawn."""
 
@@ -40,6 +42,9 @@ def headline(one: StructurePlan) -> str:
     if one.action == "change":  # first figures: what was best of many is seldom as good again
         how = f"as {one.label} for good" if one.candidate is not None else f"as {one.label}"
         least = one.program.lo if achieved is None else min(one.program.lo, achieved.lo)
+        if achieved is not None and achieved.lo < 1.0:
+            told = f"predicted at least {factor(one.program.lo)} faster ({span(one.program)}), run so {span(achieved)}"
+            return f"Whole program: store {data} {how}: {told}."
         both = span(one.program) if achieved is None else f"predicted {span(one.program)}, run so {span(achieved)}"
         return f"Whole program: store {data} {how}: at least {factor(least)} faster ({both})."
     if one.action == "keep":
@@ -91,6 +96,8 @@ def tried(predicted: Interval, trial: PlanTrial) -> tuple[str, ...]:
     )
     if trial.with_copies is not None:
         off = f"{off[:-1]}; with the copies {factor(trial.with_copies)}."
+    if sum(one.conversions - 1 for one in trial.regions) > COPIED_PART * sum(one.mockups for one in trial.regions):
+        off = f"{off} They also take room in the caches, which a permanent layout has for itself: it may gain more."
     own = f" but for {number(trial.own_words)} words that differ each time" if trial.own_words else ""
     held = " Before, no access went to a place that is not that of the layout." if trial.held else ""
     same = (

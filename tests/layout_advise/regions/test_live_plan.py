@@ -235,6 +235,14 @@ def test_no_more_is_claimed_than_the_program_did(monkeypatch: pytest.MonkeyPatch
     )
 
 
+def test_a_run_that_leaves_a_loss_open_does_not_make_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = tried(monkeypatch, Played(takes=0.95, converted=True))
+    assert one.action == "change"
+    assert plan_words.headline(one) == (
+        "Whole program: store pool as c1 (SoA) for good: predicted at least 1.80× faster (1.80–2.2), run so 0.95–1.05."
+    )
+
+
 def test_what_is_not_to_be_run_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_plan, "run_live_regions", Played().run)
     assert with_trial(None, two(), "auto") is None
@@ -304,7 +312,8 @@ def test_pages_and_texts_have_the_run_beside_the_prediction(monkeypatch: pytest.
     )
     assert off == (
         "Taken off: 0.20 s of copies between the layouts, which a permanent one does not need, and 0.20 s of the trial's "
-        "own; with the copies 1.43×."
+        "own; with the copies 1.43×. They also take room in the caches, which a permanent layout has for itself: it may "
+        "gain more."
     )
     assert same == (
         "Calls run so: push 100 of 100 from call 5 on as c1, 101 copies; pull 100 of 100 from call 5 on as c1, 101 copies. "
