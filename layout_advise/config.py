@@ -23,7 +23,8 @@ class Settings:
     """One run of the road. ``timeout`` in seconds for each run of the program; ``budget`` in seconds for measuring (None:
     the stage's own); ``environment``: variables that are set for the program; ``max_refs`` accesses of a call are recorded
     at most; ``max_bytes`` is the most room that the records, and the file of the trace, may each take. ``live``: whether
-    layouts are tried in the running program, by itself where the snapshot is unlike it. ``no_source``: the report has no
+    layouts are tried in the running program, by itself where the snapshot is unlike it, and plans that change something.
+    ``no_source``: the report has no
     code, arguments and paths of the program. ``baseline``: an earlier run to be held against. ``machine_profiles``: runs of
     the program on other machines, to which data goes by ``transfer`` (bytes a second, ns) where they do not say how."""
 

@@ -37,6 +37,7 @@ class Reason(StrEnum):
     SCALAR_MOCKUPS = "scalar-mockups"
     KINDS_DISAGREE = "kinds-disagree"
     OTHER_REGIONS = "other-regions"
+    NOT_IN_PROGRAM = "not-in-program"
     # what was not tried, where nothing was measured
     NOT_ALL_TRIED = "not-all-tried"
     SCATTERED_OBJECTS = "scattered-objects"

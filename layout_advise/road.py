@@ -43,7 +43,7 @@ from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import contest_of, raw
 from layout_advise.measure.live_outcome import LiveTrial
-from layout_advise.measure.live_trial import LiveBench, LiveSubject
+from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays
 from layout_advise.measure.mode import times_of_original
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.snapshots import snapshots
@@ -71,6 +71,7 @@ from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.verify.stage import Verified
 from layout_advise.verify.verify import Subject
+from layout_advise.workspace import Workspace
 
 
 def study(case: Case, kinds: Kinds | None = None) -> Studied | AnotherKind | None:
@@ -147,7 +148,8 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     decided = decided if why is None else replace(decided, verdict=why)
     if why is not None or (decided.decision is None and decided.verdict.reason == Reason.NOT_IN_SITU):
         complete, retry = True, LongCall()
-    return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), complete, retry)
+    conditions = conditions_of(case, seen, decided)
+    return Studied(describe.measured(case, seen, decided), conditions, complete, retry, decided.live)
 
 
 def _modelled(case: Case, proposed: Proposed, verdict: Verdict) -> Studied:
@@ -171,18 +173,20 @@ def _tried(
         return unwatched(seen), Decided(verified, None, problem)
     copies = snapshots(case, parked, stack)
     views = views_of(source, candidates)
-    trial = partial(_try_live, LiveBench(case, verified.built.source, parked.allocations()), verified.built, views)
+    bench = LiveBench(case, verified.built.source, parked.allocations())
+    named = {str(v): m.same_as or v for v, m in verified.built.mockups.items()}
+    live = LiveWays(bench, partial(_subject, case.space, verified.built, views), named)
     if (unlike := _unlike_alone(case, seen, verified, copies)) is not None:
-        alone = _decided_live(case, proposed, verified, copies, unlike, trial)
-        return unwatched(seen), Decided(verified, None, alone.verdict, views, alone=alone)
+        alone = _decided_live(case, proposed, verified, copies, unlike, live.trial)
+        return unwatched(seen), Decided(verified, None, alone.verdict, views, alone=alone, live=live)
     proposed = replace(proposed, seen=watched(case, seen))
     timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
-    decision = _answered(_decision(timed, copies, proposed, verified, others), timed, trial)
+    decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial)
     _write_times(case, decision)
     verdict = _completed(decision, case, proposed, others)
     threads = _by_threads(timed[0], parked, verified, proposed, decision, copies)
-    return proposed.seen, Decided(verified, decision, verdict, views, others.left_out, threads)
+    return proposed.seen, Decided(verified, decision, verdict, views, others.left_out, threads, live=live)
 
 
 def _problem(verified: Verified) -> Verdict | None:
@@ -256,15 +260,15 @@ def _decided_live(
     return replace(result, verdict=for_program(result.verdict, case.profiled.share))
 
 
-def _try_live(bench: LiveBench, built: Built, views: Mapping[str, View], variant: Variant) -> LiveTrial:
-    """A candidate in the running program."""
+def _subject(space: Workspace, built: Built, views: Mapping[str, View], variant: Variant) -> LiveSubject:
+    """A candidate as it is tried in the running program."""
     made = built.mockups[variant]
     assert made.path is not None
     candidate = made.recipe.candidate
     view = views.get(candidate.id, NOTHING) if candidate is not None else NOTHING
-    general = partial(build_general, bench.case.space, built, variant)
-    ending = partial(build_ending, bench.case.space, built, variant)
-    return bench.trial(LiveSubject(made.path, candidate, view, general, ending))
+    general = partial(build_general, space, built, variant)
+    ending = partial(build_ending, space, built, variant)
+    return LiveSubject(made.path, candidate, view, general, ending)
 
 
 def _answered(

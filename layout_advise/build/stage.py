@@ -140,7 +140,7 @@ def build_general(space: Workspace, built: Built, variant: Variant) -> Path | No
     call; None where it cannot be built."""
     source = replace(built.source, varying=frozenset(range(REGISTERS)))
     recipe = replace(built.mockups[variant].recipe, checked=False)
-    folder = space.scratch / f"general{source.trace.call}"
+    folder = space.scratch / f"general{source.trace.call}" / space.region.path.name
     return make_all([recipe], source, source.compiler, folder, counted(space))[variant].path
 
 
@@ -148,7 +148,7 @@ def build_ending(space: Workspace, built: Built, variant: Variant, general: bool
     """The mock-up ``variant`` as one that ends its process at the first access to a place that is not that of its layout;
     ``general`` as :func:`build_general` makes it. None where there is none."""
     source = replace(built.source, varying=frozenset(range(REGISTERS))) if general else built.source
-    folder = space.scratch / f"ending{source.trace.call}{'-general' if general else ''}"
+    folder = space.scratch / f"ending{source.trace.call}{'-general' if general else ''}" / space.region.path.name
     return make_ending(built.mockups[variant].recipe, source, source.compiler, folder)
 
 

@@ -169,7 +169,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--live",
         action=argparse.BooleanOptionalAction,
         help="try the best layouts in the running program, which is started about 13 more times for each (default: where "
-        "times in the snapshot differ from the program's)",
+        "times in the snapshot differ from the program's, and a plan of the whole program that changes something)",
     )
     parser.add_argument(
         "--allow-reassociation",

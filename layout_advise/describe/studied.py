@@ -11,6 +11,7 @@ from layout_advise.decide.decision import Decision
 from layout_advise.decide.live import LiveOnly
 from layout_advise.describe.checks import Conditions
 from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live_trial import LiveWays
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import Mode
 from layout_advise.mockup.remap.conversion_view import View
@@ -41,6 +42,8 @@ class Decided:
     """A parallel region with other numbers of threads."""
     alone: LiveOnly | None = None
     """What the running program alone has decided, where nothing was timed in the snapshot."""
+    live: LiveWays | None = None
+    """The way to try candidates in the running program."""
 
     @property
     def timings(self) -> Timings | None:
@@ -109,6 +112,8 @@ class Studied:
     complete: bool = True
     retry: SmallerRegion | InBatches | LongCall | MoreWays | None = None
     """How the study may be taken up again with more success."""
+    live: LiveWays | None = None
+    """The way to try its candidates in the running program, with those of other regions; None where none can be."""
 
     @property
     def tells(self) -> bool:

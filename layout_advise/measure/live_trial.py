@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.remap.conversion_view import View
 from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.case import Case
 from layout_advise.propose.source import Source
 from layout_advise.tracer.live.orders import MOST_LEFT_OUT, MOST_RANGES, LiveCalls, LiveTask
@@ -46,8 +47,18 @@ class LiveSubject:
     ending: Callable[[bool], Path | None] = lambda general: None
 
 
-class _NoTrialError(Exception):
-    """There is none, for this reason."""
+class NoTrialError(Exception):
+    """There is no trial, for this reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTrial:
+    """A candidate that came to the program's end as the mock-up of all calls that ``task`` leaves to it, in ``run``, and
+    after which the program had done what it does ordinarily. ``held``: with each access held against the layout before."""
+
+    task: LiveTask
+    run: LiveRun
+    held: bool
 
 
 @dataclass(slots=True)
@@ -84,25 +95,50 @@ class LiveBench:
         """Tries a candidate; never raises for what can go wrong with it."""
         try:
             if why := self.refusal():
-                raise _NoTrialError(why)
+                raise NoTrialError(why)
             return _Trial(self, subject, self.task(subject), own_time() + MEASURE.live_s).carried_out()
-        except _NoTrialError as why:
+        except NoTrialError as why:
             return LiveTrial(None, str(why))
         except LayoutAdviseError as error:
             return LiveTrial(None, error.line())
         except OSError as error:
             return LiveTrial(None, str(error))
 
+    def prepared(self, subject: LiveSubject, deadline: float) -> PreparedTrial:
+        """A candidate without its times. Raises LayoutAdviseError or :class:`NoTrialError` where it cannot be tried."""
+        if why := self.refusal():
+            raise NoTrialError(why)
+        trial = _Trial(self, subject, self.task(subject), deadline)
+        run, _ = trial.prepared()
+        return PreparedTrial(trial.task, run, trial.held)
+
+    def compared(self, run: LiveRun) -> OutputComparison:
+        """Raises where the program did not do what it does ordinarily."""
+        one, other = self.ordinary
+        if run.returncode != one.returncode:
+            raise NoTrialError(f"the program ended with {run.end} instead of {one.end}")
+        found = compare_output(one.stdout, other.stdout, run.stdout)
+        if found.own is None:
+            raise NoTrialError("what the program prints differs from run to run")
+        if not found.same or not compare_output(one.stderr, other.stderr, run.stderr).same:
+            raise NoTrialError("the program printed something else")
+        return found
+
+    def is_quick(self) -> bool:
+        """Tells whether only the time stamp counter is read around calls."""
+        ns = self.case.per_call(self.case.chosen.in_situ_ns)
+        return ns is None or ns < MEASURE.live_quick_ns
+
     def task(self, subject: LiveSubject) -> LiveTask:
         """The orders for a candidate. Raises where its structures cannot be watched."""
         relayouts = subject.candidate.relayouts if subject.candidate is not None else ()
         structures = [r.structure for r in relayouts]
         if any(s.via is not None for s in structures):
-            raise _NoTrialError("its objects lie scattered over the heap")
+            raise NoTrialError("its objects lie scattered over the heap")
         if any(r.chosen is not None for r in relayouts):
-            raise _NoTrialError("it stores the elements of one call only")
+            raise NoTrialError("it stores the elements of one call only")
         if len(structures) > MOST_RANGES:
-            raise _NoTrialError("it re-lays too many structures")
+            raise NoTrialError("it re-lays too many structures")
         blocks = [self._block(s) for s in structures if s.kind == "heap"]
         ranges = tuple(Range(s.base, _end(s)) for s in structures)
         equal = {number: (value, value) for number, value in self._read().items() if number not in self.source.varying}
@@ -131,7 +167,7 @@ class LiveBench:
         base = structure.block_base or structure.base
         found = next((a for a in self.allocations if a.address <= base < a.address + a.bytes), None)
         if found is None:
-            raise _NoTrialError("the heap block of a structure is not known")
+            raise NoTrialError("the heap block of a structure is not known")
         return found
 
     def _read(self) -> dict[int, int]:
@@ -143,6 +179,20 @@ class LiveBench:
             if isinstance(live.location, Gpr) and live.location.number < GENERAL
         }
         return {number: known[number] for number in sorted(read)}
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWays:
+    """A way to try the candidates of a region in the running program, as long as the run's files are there."""
+
+    bench: LiveBench
+    subject: Callable[[Variant], LiveSubject]
+    variants: Mapping[str, Variant]
+    """The builds by the ids of the report; of two that are the same program the one that is there."""
+
+    def trial(self, variant: Variant) -> LiveTrial:
+        """The outcome of one of them."""
+        return self.bench.trial(self.subject(variant))
 
 
 def _end(structure: Structure) -> int:
@@ -165,18 +215,23 @@ class _Trial:
     held: bool = False
     """Whether one run had all its calls so, and came to its end."""
 
-    def carried_out(self) -> LiveTrial:
-        """Ordinary runs, one with all calls as the mock-up, and pairs of runs."""
+    def prepared(self) -> tuple[LiveRun, OutputComparison]:
+        """Ordinary runs, and one with all calls as the mock-up that can be."""
         case = self.bench.case
         case.space.progress.step("trying a layout in the running program")
         for calls in (LiveCalls.NONE, LiveCalls.LOADED)[len(self.bench.ordinary) :]:
             self.bench.ordinary.append(self._run(calls, 0))
         one, other = self.bench.ordinary
         if one.returncode != other.returncode:
-            raise _NoTrialError("the program does not end the same way each time")
+            raise NoTrialError("the program does not end the same way each time")
         if one.calls < MEASURE.live_fewest_calls:
-            raise _NoTrialError("too few calls follow the one that was studied")
-        whole, compared = self._general(self._all(general=False))
+            raise NoTrialError("too few calls follow the one that was studied")
+        return self._general(self._all(general=False))
+
+    def carried_out(self) -> LiveTrial:
+        """The same, and pairs of runs."""
+        whole, compared = self.prepared()
+        one, other = self.bench.ordinary
         times = self._timed()
         found = LiveTrial(
             times.ratio, "", whole.mockups, whole.passed, whole.conversions, times.calls, times.original_ns, times.layout_ns,
@@ -201,9 +256,8 @@ class _Trial:
 
     def _run(self, calls: LiveCalls, seed: int, mockup: Path | None = None) -> LiveRun:
         if own_time() > self.deadline:
-            raise _NoTrialError(f"it takes longer than {MEASURE.live_s:.0f} s")
+            raise NoTrialError(f"it takes longer than {MEASURE.live_s:.0f} s")
         case, known = self.bench.case, [run.seconds for run in self.bench.ordinary]
-        ns = case.per_call(case.chosen.in_situ_ns)
         limit = max(MEASURE.live_slower * min(known), 10.0) if known else self.deadline - own_time()
         return run_live(
             case.settings.command,
@@ -211,7 +265,7 @@ class _Trial:
             replace(self.task, mockup=mockup or self.task.mockup),
             calls,
             seed=seed,
-            quick=ns is None or ns < MEASURE.live_quick_ns,
+            quick=self.bench.is_quick(),
             stdin_path=case.stdin,
             timeout=min(limit, case.settings.timeout),
             scratch=case.space.scratch,
@@ -240,13 +294,13 @@ class _Trial:
         while True:
             run = self._run(LiveCalls.ALL, 0, mockup)
             if run.error:
-                raise _NoTrialError(run.error)
+                raise NoTrialError(run.error)
             if not run.inside:
                 return run
             if self.survey is None:
                 self._look(run)
             elif dead == MOST_DEATHS:
-                raise _NoTrialError(f"the mock-up ended the program at call {run.inside} ({run.end})")
+                raise NoTrialError(f"the mock-up ended the program at call {run.inside} ({run.end})")
             else:
                 dead += 1
                 self._leave((run.inside,))
@@ -255,14 +309,14 @@ class _Trial:
         """Has each call tried as the mock-up in a copy of the process; ``died`` is the run that gave reason to."""
         self.survey = found = self._run(LiveCalls.SURVEY, 0, self.ending)
         if found.error:
-            raise _NoTrialError(found.error)
+            raise NoTrialError(found.error)
         failed = np.flatnonzero(found.roles & np.uint64(STOPPED | FAULTED)) + self.task.first
         if not len(failed):
             self._leave((died.inside,))
             return
         if len(failed) > MOST_LEFT_OUT or len(failed) * 2 > found.surveyed - self.task.first + 1:
             stopped, faulted = self._counts()
-            raise _NoTrialError(
+            raise NoTrialError(
                 f"the mock-up cannot do {len(failed)} of {found.surveyed - self.task.first + 1} calls: {stopped} take a way "
                 f"that no compared call took, {faulted} use other memory than the one studied"
             )
@@ -274,13 +328,13 @@ class _Trial:
         """Leaves these calls to the original, too."""
         left = tuple(sorted({*self.task.left_out, *calls}))
         if len(left) > MOST_LEFT_OUT:
-            raise _NoTrialError(f"the mock-up cannot do more than {MOST_LEFT_OUT} of the calls")
+            raise NoTrialError(f"the mock-up cannot do more than {MOST_LEFT_OUT} of the calls")
         self.task = replace(self.task, left_out=left)
 
     def _general(self, run: LiveRun) -> tuple[LiveRun, OutputComparison]:
         """``run``, or where many calls have other arguments than the one studied, one with a mock-up that takes any;
         compared with the ordinary ones."""
-        found = self._compared(run)
+        found = self.bench.compared(run)
         later = max(0, self.task.first + run.calls - 1 - self.task.last) if self.task.last else 0
         if run.passed - len(self.task.left_out) - later > MEASURE.live_passed * run.calls:
             path = self.subject.general()
@@ -288,22 +342,10 @@ class _Trial:
                 self.task = replace(self.bench.loosened(self.task, path), left_out=(), last=0)
                 self.survey = None
                 run = self._all(general=True)
-                found = self._compared(run)
+                found = self.bench.compared(run)
         if not run.mockups:
-            raise _NoTrialError("no call of it has the arguments of the one that was studied")
+            raise NoTrialError("no call of it has the arguments of the one that was studied")
         return run, found
-
-    def _compared(self, run: LiveRun) -> OutputComparison:
-        """Raises where the program did not do what it does ordinarily."""
-        one, other = self.bench.ordinary
-        if run.returncode != one.returncode:
-            raise _NoTrialError(f"the program ended with {run.end} instead of {one.end}")
-        found = compare_output(one.stdout, other.stdout, run.stdout)
-        if found.own is None:
-            raise _NoTrialError("what the program prints differs from run to run")
-        if not found.same or not compare_output(one.stderr, other.stderr, run.stderr).same:
-            raise _NoTrialError("the program printed something else")
-        return found
 
     def _pair(self, seed: int) -> tuple[LiveRun, LiveRun]:
         first, second = (LiveCalls.ONE, LiveCalls.OTHER) if seed % 2 else (LiveCalls.OTHER, LiveCalls.ONE)
@@ -311,8 +353,8 @@ class _Trial:
         for calls in (first, second):
             run = self._run(calls, seed // 2)
             if run.error or run.inside:
-                raise _NoTrialError(run.error or f"the mock-up ended the program at call {run.inside} ({run.end})")
-            self._compared(run)
+                raise NoTrialError(run.error or f"the mock-up ended the program at call {run.inside} ({run.end})")
+            self.bench.compared(run)
             found.append(run)
         return found[0], found[1]
 
@@ -329,7 +371,7 @@ class _Trial:
                 break
         found = live_times(pairs)
         if found is None:
-            raise _NoTrialError("too few of its calls could be timed in both ways")
+            raise NoTrialError("too few of its calls could be timed in both ways")
         return found
 
     def _with_flushed(self, warm: LiveTimes) -> Ratio:

@@ -72,6 +72,13 @@ class MeasurePolicy:
     live_passed: float = limit(
         0.2, "part", "Where more of the calls have other arguments, a mock-up is built that takes any.", 69
     )
+    live_account_ns: float = limit(
+        300.0, "ns", "Where the trial adds up its own time, so much of it at each call of a mock-up may be missing.", 109
+    )
+    live_fault_ns: float = limit(1500.0, "ns", "A write to a page that is watched may take so much longer.", 109)
+    live_plan_rounds: int = limit(
+        3, "rounds", "A plan is run in so many rounds: once ordinarily, and once or twice so.", 109
+    )
     live_slower: float = limit(10.0, "ratio", "The program may take so many times as long as usual.", 69)
 
 

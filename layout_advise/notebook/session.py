@@ -135,6 +135,7 @@ def _plan_row(one: StructurePlan) -> dict[str, Any]:
         "program_lo": one.program.lo,
         "program_hi": one.program.hi,
         "measured": one.measured,
+        "run_so": one.trial.speedup.median if one.trial is not None and one.trial.speedup is not None else None,
         "answer": plan_words.headline(one),
     }
 

@@ -17,6 +17,7 @@ from layout_advise.choose.profile import Profiled
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
 from layout_advise.observe.case import Case
 from layout_advise.reasons import Reason
+from layout_advise.regions.live_plan import as_run, with_trial
 from layout_advise.regions.logged_order import log_order
 from layout_advise.regions.looked import (
     Looked,
@@ -170,7 +171,9 @@ def _over_regions(
     table = over_regions([one.studied.report for one in looked], parts, tuple(shared))
     judged = [_with(one, with_regions(one.studied.report, table)) for one in looked]
     seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(parts), log_order(start, regions))
-    return table, judged, program_plan(seen, table, [region.name for region, _ in search.failed])
+    plan = program_plan(seen, table, [region.name for region, _ in search.failed])
+    plan = with_trial(plan, judged, start.settings.live)
+    return table, as_run(judged, plan), plan
 
 
 def _with(one: Looked, report: HotspotReport) -> Looked:

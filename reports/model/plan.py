@@ -55,6 +55,66 @@ class PlanPlace(msgspec.Struct, frozen=True):
     """Whether the structures are converted before each entry."""
 
 
+class TriedRegion(msgspec.Struct, frozen=True):
+    """A region in a run of the program in which the calls of all regions of a plan ran as their mock-ups on its layouts."""
+
+    hotspot: str
+    """The region as it is printed."""
+    candidate: str
+    """Id of the mock-up that its calls ran as."""
+    first: int
+    """The first call that was in the trial; those before it were the original's."""
+    calls: int
+    """The calls from that one on, in an ordinary run."""
+    mockups: int
+    """So many of them ran as the mock-up ..."""
+    left_out: int
+    """... and so many were left to the original: the mock-up does not do them."""
+    within: int
+    """Calls that the mock-up of another region made itself, as the original."""
+    conversions: int
+    """Copies of the data from the present layout into the mock-up's and back."""
+
+
+class PlanTrial(msgspec.Struct, frozen=True):
+    """A plan that was run: one start of the program with the calls of all its regions as mock-ups on its layouts at once,
+    which ended and printed as ordinarily. The present layout stayed the truth: what the program, or a mock-up of another
+    layout, wrote was copied in before a call, and what the call wrote was copied back after it."""
+
+    reason: str = ""
+    """The reason why it was not run; empty where it was."""
+    regions: tuple[TriedRegion, ...] = ()
+    """The calls of each region that ran so."""
+    speedup: Interval | None = None
+    """The whole program's CPU time over that of a run under the plan, without the copies and the trial's own time: what the
+    layouts gain if they are there for good. Its ends are those of all pairs of runs."""
+    with_copies: float | None = None
+    """The same with the copies; the trial's own time is left out of it too."""
+    rounds: int = 0
+    """So many times both were run."""
+    original_s: float = 0.0
+    """CPU seconds of an ordinary run, with the mock-ups loaded and not used."""
+    layout_s: float = 0.0
+    """CPU seconds of a run under the plan, without ``copies_s`` and ``own_s``."""
+    predicted_s: float = 0.0
+    """CPU seconds of a run under the plan, as the plan predicts them from ``original_s``."""
+    copies_s: float = 0.0
+    """CPU seconds of copies in a run under the plan, taken off ``layout_s``."""
+    own_s: float = 0.0
+    """CPU seconds of the trial itself in a run under the plan, taken off ``layout_s``: loading, looking for what was
+    written, saving registers."""
+    flushed: bool = False
+    """Whether the data were copied before many calls: half of the runs then had the copies flushed from the caches."""
+    held: bool = False
+    """Whether each access of each region was held against the map of its layout, in a run of its own before."""
+    exit_status: int = 0
+    """The program's exit status, as ordinarily."""
+    output_bytes: int = 0
+    """Bytes on standard output, as ordinarily."""
+    own_words: int = 0
+    """Words of the output that differ from run to run, and were not compared."""
+
+
 class StructurePlan(msgspec.Struct, frozen=True):
     """The plan of ``structures`` (names), which are laid out together.
 
@@ -78,6 +138,9 @@ class StructurePlan(msgspec.Struct, frozen=True):
     second: str = ""
     second_program: Interval | None = None
     """The second best plan's speedup of the whole program."""
+    trial: PlanTrial | None = None
+    """The plan in the running program, or why it was not run; None where that was not tried, as of plans that change
+    nothing. Where the program did surely not gain so, ``action`` is ``undecided`` whatever was predicted."""
 
 
 class Transfer(msgspec.Struct, frozen=True):

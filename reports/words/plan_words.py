@@ -7,13 +7,24 @@ from dataclasses import dataclass
 
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.contract import OverRegions
-from layout_advise.reports.model.plan import InRegion, MachinesPlan, OrderStep, PlanPlace, ProgramPlan, StructurePlan
+from layout_advise.reports.model.plan import (
+    InRegion,
+    MachinesPlan,
+    OrderStep,
+    PlanPlace,
+    PlanTrial,
+    ProgramPlan,
+    StructurePlan,
+    TriedRegion,
+)
 from layout_advise.reports.words.headline import factor, span
 from layout_advise.reports.words.quantities import listing, number
 
 AS_IT_IS = "as it is"
 """The label of a plan that changes nothing."""
 
+COPIED_PART = 1 / 16
+"""Where data are copied at more of the calls than this part, it is told that the copies disturb the caches."""
 MOST_PLACES = 60
 """Places of the order that are drawn."""
 
@@ -27,14 +38,22 @@ def leading(plan: ProgramPlan) -> str:
 def headline(one: StructurePlan) -> str:
     """The advice about some structures in the whole program, and what it gains."""
     data, other = listing(one.structures, 3), _other(one)
+    achieved = one.trial.speedup if one.trial is not None else None
     if one.action == "change":  # first figures: what was best of many is seldom as good again
         how = f"as {one.label} for good" if one.candidate is not None else f"as {one.label}"
-        return f"Whole program: store {data} {how}: at least {factor(one.program.lo)} faster ({span(one.program)})."
+        least = one.program.lo if achieved is None else min(one.program.lo, achieved.lo)
+        if achieved is not None and achieved.lo < 1.0:
+            told = f"predicted at least {factor(one.program.lo)} faster ({span(one.program)}), run so {span(achieved)}"
+            return f"Whole program: store {data} {how}: {told}."
+        both = span(one.program) if achieved is None else f"predicted {span(one.program)}, run so {span(achieved)}"
+        return f"Whole program: store {data} {how}: at least {factor(least)} faster ({both})."
     if one.action == "keep":
         best = f"; best other: {_told(*other)}" if other is not None else ""
         return f"Whole program: keep {data} as it is{best}."
     label, gain = other or (one.label, one.program)
     faster = f"runs {factor(gain.median)} as fast ({span(gain)})" if gain is not None else "is not excluded"
+    if achieved is not None and gain is not None:
+        faster = f"was predicted to run {factor(gain.median)} as fast, and ran {factor(achieved.median)} ({span(achieved)})"
     return f"Whole program, undecided: with {data} as {label} it {faster}."
 
 
@@ -44,6 +63,8 @@ def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
     regions = [f"{r.hotspot} ({r.share:.0%}) {factor(r.speedup.median)}" for r in changed(one) if r.speedup is not None]
     if regions:
         found.append(f"By region: {listing(regions, 8)}.".replace("%", " %"))
+    if one.trial is not None:
+        found += tried(one.program, one.trial)
     if one.losing:
         found.append(f"Slower under the plan: {listing(one.losing, 4)}.")
     if one.converting:
@@ -55,6 +76,43 @@ def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
     if held:
         found.append(f"Not measured, and held at the present layout: {listing(held, 4)}.")
     return tuple(found)
+
+
+def tried(predicted: Interval, trial: PlanTrial) -> tuple[str, ...]:
+    """The plan in the running program beside its prediction, what was taken off, and which calls ran so; or why it was not
+    run."""
+    if trial.speedup is None:
+        return (f"Not run as a whole: {trial.reason}.",)
+    gain, flushed = trial.speedup, ", in half of the runs with flushed copies" if trial.flushed else ""
+    runs = f"{trial.rounds} rounds of runs" if trial.rounds > 1 else "one round of runs"
+    times = (
+        f"Run so, all regions at once: {factor(gain.median)} ({span(gain)}), {trial.layout_s:.2f} s of CPU time instead of "
+        f"{trial.original_s:.2f} s, over {runs}{flushed}; predicted {factor(predicted.median)} ({span(predicted)}), "
+        f"{trial.predicted_s:.2f} s."
+    )
+    off = (
+        f"Taken off: {trial.copies_s:.2f} s of copies between the layouts, which a permanent one does not need, and "
+        f"{trial.own_s:.2f} s of the trial's own."
+    )
+    if trial.with_copies is not None:
+        off = f"{off[:-1]}; with the copies {factor(trial.with_copies)}."
+    if sum(one.conversions - 1 for one in trial.regions) > COPIED_PART * sum(one.mockups for one in trial.regions):
+        off = f"{off} They also take room in the caches, which a permanent layout has for itself: it may gain more."
+    own = f" but for {number(trial.own_words)} words that differ each time" if trial.own_words else ""
+    held = " Before, no access went to a place that is not that of the layout." if trial.held else ""
+    same = (
+        f"Calls run so: {'; '.join(_calls(one) for one in trial.regions)}. Exit status {trial.exit_status} and "
+        f"{number(trial.output_bytes)} bytes of output as ordinarily{own}.{held}"
+    )
+    return times, off, same
+
+
+def _calls(one: TriedRegion) -> str:
+    """``spread 78 of 80 from call 5 on as c1, 2 left to the original, 157 copies``."""
+    left = f", {number(one.left_out)} left to the original" if one.left_out else ""
+    within = f", {number(one.within)} made by another mock-up" if one.within else ""
+    of = f"{number(one.mockups)} of {number(one.calls)} from call {number(one.first)} on as {one.candidate}"
+    return f"{one.hotspot} {of}{left}{within}, {number(one.conversions)} cop{'y' if one.conversions == 1 else 'ies'}"
 
 
 def changed(one: StructurePlan) -> tuple[InRegion, ...]:

@@ -57,6 +57,7 @@ REASONS = {
     ),
     "kinds-disagree": ("calls of one kind gain and others lose", "Measure with the input that matters to you."),
     "other-regions": ("another region of the program may lose by it", "The layouts are compared over all regions below."),
+    "not-in-program": ("the program did not gain when all of it ran so", "The run is told with the plan of the program."),
     "not-all-tried": ("not all layouts could be tried", "What was not tried is told below."),
     "scattered-objects": ("its objects were allocated one by one", "Allocating them in one array makes them measurable."),
     "structure-unclear": ("what its memory holds could not be recognised", "Debug information (-g) of all files may help."),

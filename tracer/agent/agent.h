@@ -56,6 +56,22 @@ struct la_config { /* file "config", written by the launcher */
     uint64_t held_ns;       /* the time of day at the program's first look at the clock; 0: the clock's own */
 };
 
+/* Other regions of a trial in the running program, in the hotspot's module; file "further", which may be missing. */
+#define LA_MAX_FURTHER 7u
+struct la_further {
+    uint64_t entry; /* address in the ELF file */
+    uint64_t first; /* the first call that is of the trial, from 1 */
+    uint64_t quick;
+    uint32_t patch_bytes, blob_bytes, fixes, reserved;
+    uint8_t original[32];
+    uint8_t blob[128];
+    struct la_fix fix[8];
+    uint64_t exits;
+    struct la_exit exit[LA_MAX_EXITS];
+};
+extern struct la_further la_further[LA_MAX_FURTHER];
+extern uint64_t la_further_count;
+
 struct la_variant;
 struct la_command;
 struct la_sample { /* one timed call */
@@ -83,6 +99,10 @@ struct la_status { /* file "status"; mapped shared until the program is parked *
     char error[256];
     struct la_sample sample[LA_MAX_TIMED];
     volatile uint64_t outlined; /* at run time */
+    struct la_entered {
+        volatile int64_t counter, armed; /* as above */
+        uint64_t entry;                  /* at run time */
+    } further[LA_MAX_FURTHER];
 };
 
 struct la_frame { /* what the stub and la_slow pushed */
@@ -104,9 +124,11 @@ void la_unpatch(void);
 void la_catch_exits(void); /* from now on the exits lead to la_capture */
 uint64_t la_exit_taken(void); /* run-time address of the exit that the replayed loop took */
 extern uint64_t la_entry, la_near, la_near_bytes;
+uint64_t la_shared_bytes(void); /* of la_near_bytes, from the second page on: what is shared with the controller */
 
 /* entry.S */
 void la_slow(void);
+extern void (*const la_slow_further[LA_MAX_FURTHER])(void);
 void la_return(void);
 void la_empty(void);
 void la_left(void);
@@ -222,6 +244,8 @@ void la_files_own(void);
 void la_probe_start(void);
 void la_probe_event(struct la_frame *frame);
 void la_never(void); /* no call comes to the slow path any more */
+void la_never_of(uint64_t region); /* the same of one of several regions; 0: the hotspot */
+#define LA_EXIT_NUMBERS 8u /* the exits of a region are numbered from that many times its number on */
 uint64_t la_exit_stub(uint64_t number); /* where the stub of an exit goes on */
 void la_order_start(void);
 void la_order_note(uint64_t region);
@@ -264,10 +288,10 @@ uint64_t la_small_stack_of(uint64_t site);
 
 const struct la_block *la_block_at(uint64_t address); /* NULL: no block starts there */
 
-/* live.c: how the program goes on after the entry, as la_on_event says; the end of a timed original */
-int la_live_event(struct la_frame *frame);
-uint64_t la_live_return(uint64_t tsc); /* where it returns to */
-void la_live_left(uint64_t tsc);
+/* live.c: how the program goes on after the entry of a region, as la_on_event says; the end of a timed original */
+int la_live_event(struct la_frame *frame, uint64_t region);
+uint64_t la_live_return(uint64_t slot, uint64_t tsc); /* where it returns to */
+void la_live_left(uint64_t region, uint64_t tsc);
 
 /* park.c */
 void la_park(struct la_frame *frame);

@@ -1,6 +1,6 @@
-"""A layout tried in the running program: its calls as the original and as a mock-up, in one process.
+"""A layout tried in the running program: calls of a region, or of several, as the original and as mock-ups, in one process.
 
-In come a mock-up, the memory of the structures that it re-lays and the registers that it was made for (``orders``); ``run``
-starts the program with them, and out comes what each call took and how the program ended (``outcome``). ``output`` compares
-what two runs printed.
+In come mock-ups, the memory of the structures that they re-lay and the registers that they were made for (``orders``);
+``run`` starts the program with them, and out comes what each call took and how the program ended (``outcome``). ``output``
+compares what two runs printed.
 """

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from layout_advise.tracer.process.channel import MAGIC
+from layout_advise.errors import SnapshotError
+from layout_advise.tracer.process.channel import MAGIC, MAX_FURTHER
+from layout_advise.tracer.process.patching import Entry, plan_exit, plan_patch
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.trace.trace import Allocation
 
@@ -30,6 +32,8 @@ class LiveCalls(IntEnum):
     LOADED = 5
     """The original makes all calls, with the mock-up loaded as in the others: what the program prints of its own time and
     memory is then as in these."""
+    UNTIMED = 6
+    """The same, and no call is timed: the program's own time, but for the load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,11 @@ class LiveTask:
     last: int = 0
     survey_s: float = 10.0
     """A survey ends after so many seconds."""
+    account: bool = False
+    """The CPU's time that the trial itself takes is added up, at a microsecond or so more for each call of the mock-up."""
+    arrays: int = 0
+    """Regions with the same number have mock-ups of the same layout, to the byte, and one set of arrays: what one of them
+    writes the others find there. 0: arrays of its own."""
 
     def packed(self, calls: LiveCalls, seed: int) -> bytes:
         """The agent's file of orders. Raises ValueError where there are more ranges or calls than it takes."""
@@ -63,12 +72,57 @@ class LiveTask:
         for number, least, greatest in self.guarded:
             low[number], high[number] = least, greatest
         masks = [sum(1 << number for number in numbers) for numbers in ((g[0] for g in self.guarded), self.outside)]
-        head = (MAGIC, calls, seed, self.writes, self.flush, int(self.survey_s * 1e9), self.last, *masks, *low, *high)
+        head = [MAGIC, calls, seed, self.writes, self.flush, int(self.survey_s * 1e9), self.account, self.arrays, self.last]
+        head += [*masks, *low, *high]
         ranges = [word for r in self.ranges for word in (r.start, r.end)]
         blocks = [word for b in self.blocks for word in (b.address, b.bytes, b.order)]
         words = [*head, len(self.ranges), *_padded(ranges, 2 * MOST_RANGES), len(self.blocks)]
         words += [*_padded(blocks, 3 * MOST_RANGES), len(self.left_out), *_padded(sorted(self.left_out), MOST_LEFT_OUT)]
         return struct.pack(f"<{len(words)}Q", *words) + os.fsencode(self.mockup.resolve()).ljust(4096, b"\0")
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTask:
+    """A region of a trial: its ``entry``, which ``calls`` of it run as ``task`` says, and whether its calls are ``quick``:
+    only the time stamp counter is read around them."""
+
+    entry: Entry
+    task: LiveTask
+    calls: LiveCalls
+    quick: bool = False
+
+
+def takes_breakpoint(entry: Entry) -> bool:
+    """Tells whether there is no room for a jump at ``entry``."""
+    try:
+        return plan_patch(entry).int3
+    except SnapshotError:
+        return False
+
+
+def why_not_together(entries: Sequence[Entry]) -> str:
+    """The reason why calls of all these regions cannot run as mock-ups in one run of the program; empty where they can. The
+    first of them may be one that takes a breakpoint."""
+    if len(entries) > MAX_FURTHER + 1:
+        return f"there are more than {MAX_FURTHER + 1} regions"
+    taken: list[tuple[int, int]] = []
+    for number, entry in enumerate(entries):
+        if entry.outlined is not None:
+            return f"{entry.symbol} is started as a parallel region"
+        if entry.path != entries[0].path:
+            return f"{entry.symbol} lies in another file than {entries[0].symbol}"
+        try:
+            patch = plan_patch(entry)
+            spans = [(entry.address, entry.address + patch.size)]
+            spans += [(place.address, place.address + plan_exit(place).size) for place in entry.exits]
+        except SnapshotError as error:
+            return error.line()
+        if number and patch.int3:
+            return f"the first instructions of {entry.symbol} cannot be moved"
+        if any(low < end and start < high for low, high in spans for start, end in taken):
+            return f"{entry.symbol} begins or ends where another region does"
+        taken += spans
+    return ""
 
 
 def _padded(words: Sequence[int], count: int) -> list[int]:

@@ -12,7 +12,7 @@ from layout_advise.tracer.process.launch import describe_end
 
 ROWS = 1 << 17
 """So many calls are timed at most."""
-_HEAD = struct.Struct("<256s8Q")
+_HEAD = struct.Struct("<256s11Q")
 ROW = np.dtype([("tsc", np.uint64), ("cpu", np.uint64), ("role", np.uint64), ("copying", np.uint64)])
 TABLE_BYTES = _HEAD.size + ROWS * ROW.itemsize
 ORIGINAL, MOCKUP, CONVERTED, PASSED, STOPPED, FAULTED = 1, 2, 4, 8, 16, 32
@@ -44,6 +44,15 @@ class LiveRun:
     """The last call that a survey came to."""
     copying: NDArray[np.float64] | None = None
     """The ns that copies of the data took before and after each call; those before the first of them are not in it."""
+    within: int = 0
+    """Calls that the mock-up of another region made: they were the original's, and are not among ``calls``."""
+    aside_s: float = 0.0
+    """CPU seconds of the trial itself, where they were added up: all of the run but the program's code and the calls of
+    mock-ups; ``copies_s`` of them are copies of the data."""
+    copies_s: float = 0.0
+    faults: int = 0
+    """Page faults of the whole program that read nothing from a disk; ``aside_faults`` of them are the trial's own."""
+    aside_faults: int = 0
 
     @property
     def end(self) -> str:
@@ -55,15 +64,36 @@ class LiveRun:
         return np.where((self.roles & np.uint64(role)) != 0, self.times, np.nan)
 
 
-def read_table(
-    data: bytes, ns_per_tick: float | None
-) -> tuple[str, tuple[int, int, int, int, int, int], NDArray[np.float64], NDArray[np.float64], NDArray[np.uint64]]:
-    """The error text, the counts (calls, mock-ups, conversions, passed, inside, surveyed), and of each call its ns, those of
-    its copies, and its role. The CPU's time where it was taken, else that of the time stamp counter, as of the copies."""
-    error, calls, mockups, conversions, passed, inside, _, surveyed, _ = _HEAD.unpack_from(data)
+@dataclass(frozen=True, slots=True, eq=False)
+class CallTable:
+    """The agent's table of one region, as :class:`LiveRun` has it."""
+
+    error: str
+    calls: int
+    mockups: int
+    conversions: int
+    passed: int
+    inside: int
+    surveyed: int
+    within: int
+    aside_s: float
+    copies_s: float
+    aside_faults: int
+    times: NDArray[np.float64]
+    copying: NDArray[np.float64]
+    roles: NDArray[np.uint64]
+
+
+def read_table(data: bytes, ns_per_tick: float | None) -> CallTable:
+    """The table of a region. The CPU's time of a call where it was taken, else that of the time stamp counter, as of the
+    copies."""
+    error, calls, mockups, conversions, passed, inside, _, surveyed, within, *aside = _HEAD.unpack_from(data)
     rows = np.frombuffer(data, ROW, min(calls, ROWS), offset=_HEAD.size)
     quick = not rows["cpu"].any()
     tick = ns_per_tick or np.nan
     times = rows["tsc"] * tick if quick else rows["cpu"].astype(np.float64)
     text = error.split(b"\0")[0].decode(errors="replace")
-    return text, (calls, mockups, conversions, passed, inside, surveyed), times, rows["copying"] * tick, rows["role"].copy()
+    return CallTable(
+        text, calls, mockups, conversions, passed, inside, surveyed, within, aside[0] / 1e9, aside[1] / 1e9,
+        aside[2], times, rows["copying"] * tick, rows["role"].copy(),
+    )  # fmt: skip

@@ -35,6 +35,10 @@ _EXIT = struct.Struct("<Q4I32s64s")
 _FIX = struct.Struct("<IIQ")
 _STATUS = struct.Struct("<4Qqq10Q256s")
 _SAMPLE = struct.Struct("<7Q")
+_FURTHER = struct.Struct("<3Q4I32s128s")
+MAX_FURTHER = 7
+"""So many regions beside the first can be patched in one run."""
+_STATUS_BYTES = _STATUS.size + MAX_TIMED * _SAMPLE.size + 8 + MAX_FURTHER * 24
 _PREFIX = "layout-advise-"
 _HELD_NS = int(time.time()) * 1_000_000_000
 """The time of day that every program finds at its first look at the clock: programs seed their generators with it."""
@@ -191,7 +195,7 @@ class RunFolder:
         data += _exits(entry.exits if entry else ())
         data += struct.pack("<4Q", *orders.calm, outlined.register if outlined else 0, _HELD_NS)
         (self.path / "config").write_bytes(data)
-        (self.path / "status").write_bytes(bytes(_STATUS.size + MAX_TIMED * _SAMPLE.size + 8))
+        (self.path / "status").write_bytes(bytes(_STATUS_BYTES))
 
     def status(self) -> Status:
         """The status now."""
@@ -214,6 +218,18 @@ class RunFolder:
         """Remove the folder; idempotent."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._alive.close()
+
+
+def further_region(entry: Entry, first: int, quick: bool) -> bytes:
+    """A further region of a trial in the running program, whose calls from ``first`` on are in it, as a part of the file
+    ``further``. Raises :class:`SnapshotError` where there is no room for a jump."""
+    patch = plan_patch(entry)
+    if patch.int3 or entry.outlined is not None:
+        name = entry.symbol or hex(entry.address)
+        raise SnapshotError(f"cannot stop at {name} beside other regions", "its first instructions cannot be moved")
+    sizes = (patch.size, len(patch.blob), len(patch.fixes), 0)
+    data = _FURTHER.pack(entry.address, first, quick, *sizes, patch.original, patch.blob)
+    return data + _fixes(patch, 8) + _exits(entry.exits)
 
 
 def _fixes(patch: Patch, room: int) -> bytes:

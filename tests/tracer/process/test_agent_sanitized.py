@@ -89,3 +89,19 @@ def test_runs_without_undefined_behaviour_in_the_agent(program: str, tmp_path: P
     (agent,) = (tmp_path / "cache" / "agent").glob("*.so")
     code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", agent], capture_output=True, text=True, check=True).stdout
     assert code.count("\tud2") > 300  # it is what was asked for
+
+
+@pytest.mark.slow
+def test_several_regions_at_once_without_undefined_behaviour_in_the_agent(tmp_path: Path) -> None:
+    """Where it behaves so, a program ends by SIGILL, and not as by itself."""
+    compiler = tmp_path / "trapping"
+    compiler.write_text(f'#!/bin/sh\nexec gcc {" ".join(TRAPPING)} "$@"\n')
+    compiler.chmod(0o755)
+    environment = {**os.environ, "LAYOUT_ADVISE_CC": str(compiler), "LAYOUT_ADVISE_CACHE": str(tmp_path / "cache")}
+    tests = ROOT / "tests" / "tracer" / "live" / "test_live_regions.py"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    (agent,) = (tmp_path / "cache" / "agent").glob("*.so")
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", agent], capture_output=True, text=True, check=True).stdout
+    assert code.count("\tud2") > 300  # it is what was asked for

@@ -8,23 +8,18 @@
 #define _GNU_SOURCE
 #include "live.h"
 
-struct la_live_orders la_live;
-struct la_live_page *la_live_page;
 uint64_t la_live_target __attribute__((visibility("hidden")));
 
 #define XSAVE_BYTES 4096
 enum { CLOCKS_EVERY = 16 };
+/* One mock-up runs at a time. */
 static uint8_t saved[XSAVE_BYTES] __attribute__((aligned(64))), after[XSAVE_BYTES] __attribute__((aligned(64)));
 static struct la_registers entered;
 static uint8_t *stack;
-static struct la_variant *variant;
-static uint64_t live_thread;
-static int begun, over, busy;
-
-static struct {
-    volatile uint64_t slot; /* where the return address of the timed original stands; 0: none open */
-    uint64_t back, tsc, cpu, row;
-} open_call;
+static struct la_live_region *running; /* what the agent's stack is entered for */
+static uint64_t live_thread, turns;
+static uint64_t call_ns, call_faults; /* of the mock-up's last call, where the trial's own time is added up */
+static int busy;
 
 static uint64_t thread_id(void)
 {
@@ -33,33 +28,15 @@ static uint64_t thread_id(void)
     return id;
 }
 
-/* From here on all calls are the original's. */
-static void give_up(const char *why)
+/* From here on all calls of the region are the original's. */
+static void give_up(struct la_live_region *r, const char *why)
 {
-    over = 1;
-    if (la_live_page && !la_live_page->error[0])
-        la_copy(la_live_page->error, why, la_length(why));
-    else if (!la_live_page)
+    r->over = 1;
+    if (r->page && !r->page->error[0])
+        la_copy(r->page->error, why, la_length(why));
+    else if (!r->page)
         la_error(why);
-    la_never();
-}
-
-static const char *read_orders(void)
-{
-    char path[4096];
-    la_join(path, la_folder, "live", "");
-    int fd = la_open(path, O_RDONLY, 0);
-    long got = fd < 0 ? -1 : la_sys(SYS_read, fd, &la_live, sizeof la_live);
-    if (fd >= 0)
-        la_close(fd);
-    if (got != (long)sizeof la_live || la_live.magic != LA_MAGIC)
-        return "the orders of the trial cannot be read";
-    la_join(path, la_folder, "rows", "");
-    fd = la_open(path, O_RDWR, 0);
-    la_live_page = fd < 0 ? NULL : la_mmap(NULL, sizeof *la_live_page, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
-    if (fd >= 0)
-        la_close(fd);
-    return la_live_page ? NULL : "the table of calls cannot be mapped";
+    la_never_of(la_live_number(r));
 }
 
 static int several_threads(void)
@@ -80,89 +57,88 @@ static int several_threads(void)
 }
 
 /* On the agent's stack, with the program's vector state saved. */
-static const char *load(void)
+static const char *failed_load;
+static void load_it(void) { failed_load = la_live_load(running); }
+
+static void on_stack(struct la_live_region *r, void (*function)(void))
 {
-    static struct {
-        struct la_command head;
-        char path[4096];
-    } command;
-    la_copy(command.path, la_live.path, sizeof command.path);
-    struct la_reply reply = la_cmd_load(&command.head);
-    if (reply.status)
-        return reply.data;
-    variant = la_variant(*(const uint64_t *)reply.data);
-    const char *failed = la_watch_start();
-    return failed ? failed : la_fill_buffers(variant, 0);
+    running = r;
+    la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, function);
 }
 
-static const char *failed_load;
-static void load_it(void) { failed_load = load(); }
-
 /* On the agent's stack. */
-int la_live_copy_in(void)
+int la_live_copy_in(struct la_live_region *r)
 {
-    const int stale = la_live_stale();
+    const int stale = la_live_stale(r);
     if (stale > 0)
-        variant->copy_in(variant->context);
+        r->variant->copy_in(r->variant->context);
     if (stale >= 0)
-        la_live_page->stale = 0;
+        r->dirty = r->page->stale = 0;
     return stale;
 }
 
-static void begin(void)
+static const char *make_stack(void)
 {
-    const char *failed = read_orders();
-    begun = 1;
-    live_thread = thread_id();
+    if (stack)
+        return NULL;
+    stack = la_memory(LA_STACK_BYTES + LA_PAGE);
+    if (!stack)
+        return "no memory for a stack";
+    la_mprotect((uint64_t)stack, LA_PAGE, PROT_NONE);
+    return NULL;
+}
+
+static void begin(struct la_live_region *r)
+{
+    const char *failed = la_live_read(r);
+    r->begun = 1;
+    live_thread = live_thread ? live_thread : thread_id();
     if (!failed && several_threads())
         failed = "the program has several threads";
-    if (!failed && la_live.mode == LA_LIVE_NONE)
+    if (!failed && r->orders.mode == LA_LIVE_NONE)
         return;
+    if (!failed)
+        failed = make_stack();
     if (!failed) {
-        stack = la_memory(LA_STACK_BYTES + LA_PAGE);
-        failed = stack ? NULL : "no memory for a stack";
-    }
-    if (!failed) {
-        la_mprotect((uint64_t)stack, LA_PAGE, PROT_NONE);
         la_save_vectors(saved);
-        la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, load_it);
+        on_stack(r, load_it);
         la_load_vectors(saved);
         failed = failed_load;
     }
     if (failed)
-        give_up(failed);
+        give_up(r, failed);
     else
-        la_live_page->conversions = 1;
+        r->page->conversions = 1;
 }
 
 /* Of two calls that follow each other one is the mock-up's, which one is as good as random; in the opposite run the other. */
-static int is_mockup(uint64_t number)
+static int is_mockup(const struct la_live_orders *o, uint64_t number)
 {
-    uint64_t z = (number / 2 + 1) * 0x9e3779b97f4a7c15ull ^ la_live.seed;
+    uint64_t z = (number / 2 + 1) * 0x9e3779b97f4a7c15ull ^ o->seed;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ z >> 27) * 0x94d049bb133111ebull;
     const uint64_t second = (z >> 40 ^ number) & 1;
-    return la_live.mode == LA_LIVE_ALL || (la_live.mode == LA_LIVE_ONE && second) || (la_live.mode == LA_LIVE_OTHER && !second);
+    return o->mode == LA_LIVE_ALL || (o->mode == LA_LIVE_ONE && second) || (o->mode == LA_LIVE_OTHER && !second);
 }
 
-static void take_registers(const struct la_frame *f)
+static void take_registers(const struct la_live_region *r, const struct la_frame *f)
 {
     const uint64_t gpr[16] = {f->rax, f->rcx, f->rdx, f->rbx, LA_FRAME_RSP(f), f->rbp, f->rsi, f->rdi,
                               f->r8,  f->r9,  f->r10, f->r11, f->r12,          f->r13, f->r14, f->r15};
     la_copy(entered.gpr, gpr, sizeof gpr);
-    entered.rip = la_status->entry;
+    entered.rip = la_live_entry(r);
     entered.rflags = f->rflags;
     entered.fs_base = thread_id();
 }
 
-static int is_left_out(uint64_t call)
+static int is_left_out(const struct la_live_orders *o, uint64_t call)
 {
-    uint64_t from = 0, to = la_live.left_out;
+    uint64_t from = 0, to = o->left_out;
     while (from < to) {
         const uint64_t middle = (from + to) / 2;
-        if (la_live.leave[middle] == call)
+        if (o->leave[middle] == call)
             return 1;
-        if (la_live.leave[middle] < call)
+        if (o->leave[middle] < call)
             from = middle + 1;
         else
             to = middle;
@@ -171,97 +147,110 @@ static int is_left_out(uint64_t call)
 }
 
 /* Whether the call is one that the mock-up was made for, as far as its registers and the blocks of the heap tell. */
-static int is_like_traced(uint64_t call)
+static int is_like_traced(struct la_live_region *r, uint64_t call)
 {
+    const struct la_live_orders *o = &r->orders;
     for (uint64_t i = 0; i < 16; i++)
-        if ((la_live.guarded >> i & 1) && (entered.gpr[i] < la_live.low[i] || la_live.high[i] < entered.gpr[i]))
+        if ((o->guarded >> i & 1) && (entered.gpr[i] < o->low[i] || o->high[i] < entered.gpr[i]))
             return 0;
     for (uint64_t i = 0; i < 16; i++)
-        for (uint64_t k = 0; (la_live.outside >> i & 1) && k < la_live.ranges; k++)
-            if (la_live.range[k][0] <= entered.gpr[i] && entered.gpr[i] < la_live.range[k][1])
+        for (uint64_t k = 0; (o->outside >> i & 1) && k < o->ranges; k++)
+            if (o->range[k][0] <= entered.gpr[i] && entered.gpr[i] < o->range[k][1])
                 return 0;
-    if (is_left_out(call))
+    if (is_left_out(o, call))
         return 0;
-    if (la_live.last && call > la_live.last)
+    if (o->last && call > o->last)
         return 0;
-    for (uint64_t i = 0; i < la_live.blocks; i++) {
-        const struct la_block *b = la_block_at(la_live.block[i][0]);
-        if (!b || b->bytes != la_live.block[i][1] || b->order != la_live.block[i][2]) {
-            give_up("the memory of a structure is freed, and perhaps allocated again, while the program runs");
+    for (uint64_t i = 0; i < o->blocks; i++) {
+        const struct la_block *b = la_block_at(o->block[i][0]);
+        if (!b || b->bytes != o->block[i][1] || b->order != o->block[i][2]) {
+            give_up(r, "the memory of a structure is freed, and perhaps allocated again, while the program runs");
             return 0;
         }
     }
     return 1;
 }
 
-static void flush_buffers(void)
+static void flush_buffers(const struct la_variant *v)
 {
-    for (uint32_t i = 0; i < variant->context->buffer_count; i++)
-        la_flush((uint64_t)variant->context->buffers[i], (uint64_t)variant->context->buffers[i] + variant->spec[i].bytes);
+    for (uint32_t i = 0; i < v->context->buffer_count; i++)
+        la_flush((uint64_t)v->context->buffers[i], (uint64_t)v->context->buffers[i] + v->spec[i].bytes);
 }
 
-static struct la_live_row *current;
-static void converted_by(void (*copy)(struct la_context *))
+static uint64_t cpu_if(uint64_t wanted) { return wanted ? la_clock(CLOCK_THREAD_CPUTIME_ID) : 0; }
+static uint64_t faults_if(uint64_t wanted)
 {
-    const uint64_t start = la_tsc();
-    copy(variant->context);
-    current->copying += la_tsc() - start;
-    la_live_page->conversions++;
+    long usage[18]; /* struct rusage: ru_minflt stands behind two times of two words each, and four words */
+    return wanted && !la_sys(SYS_getrusage, 1 /* RUSAGE_THREAD */, usage, 0) ? (uint64_t)usage[8] : 0;
 }
 
-void la_live_mockup_call(void)
+static void converted_by(struct la_live_region *r, void (*copy)(struct la_context *))
 {
-    struct la_context *const c = variant->context;
-    if (la_live_stale() < 0) {
-        current = NULL;
+    const uint64_t cpu = cpu_if(r->orders.account), start = la_tsc();
+    copy(r->variant->context);
+    r->current->copying += la_tsc() - start;
+    r->page->copies_ns += cpu_if(r->orders.account) - cpu;
+    r->page->conversions++;
+}
+
+void la_live_mockup_call(struct la_live_region *r)
+{
+    struct la_context *const c = r->variant->context;
+    const uint64_t quick = la_live_quick(r);
+    if (la_live_stale(r) < 0) {
+        r->current = NULL;
         return;
     }
-    if (la_live_page->stale) {
-        converted_by(variant->copy_in);
-        current->role |= LA_ROW_CONVERTED;
-        if (la_live.flush)
-            flush_buffers();
+    if (r->page->stale) {
+        converted_by(r, r->variant->copy_in);
+        r->dirty = 0;
+        r->current->role |= LA_ROW_CONVERTED;
+        if (r->orders.flush)
+            flush_buffers(r->variant);
     }
     la_replay_state.in = &entered;
     la_replay_state.xsave_in = saved;
     la_replay_state.xsave_out = after;
     la_replay_state.mask = la_xsave_mask;
-    la_replay_state.target = (uint64_t)variant->run;
+    la_replay_state.target = (uint64_t)r->variant->run;
     la_replay_state.context = c;
-    const uint64_t cpu = la_config.quick ? 0 : la_clock(CLOCK_THREAD_CPUTIME_ID);
+    const uint64_t faults = faults_if(r->orders.account), cpu = cpu_if(!quick || r->orders.account);
     la_replay_mockup();
-    current->cpu = la_config.quick ? 0 : la_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
-    current->tsc = la_replay_state.tsc_end - la_replay_state.tsc_start;
-    if (la_live.writes) {
-        converted_by(variant->copy_out);
-        la_watch_settle();
+    call_ns = cpu_if(!quick || r->orders.account) - cpu;
+    call_faults = faults_if(r->orders.account) - faults;
+    r->current->cpu = quick ? 0 : call_ns;
+    r->current->tsc = la_replay_state.tsc_end - la_replay_state.tsc_start;
+    if (r->orders.writes) {
+        la_watch_expect(r);
+        converted_by(r, r->variant->copy_out);
+        la_watch_settle(r);
     }
 }
 
 /* What the mock-up left goes into the frame, from which the program's registers are loaded. */
-static int leave_call(struct la_frame *f)
+static int leave_call(const struct la_live_region *r, struct la_frame *f)
 {
-    const struct la_registers *o = &variant->context->out;
+    const struct la_registers *o = &r->variant->context->out;
     f->rax = o->gpr[0], f->rcx = o->gpr[1], f->rdx = o->gpr[2], f->rbx = o->gpr[3], f->rbp = o->gpr[5], f->rsi = o->gpr[6];
     f->rdi = o->gpr[7], f->r8 = o->gpr[8], f->r9 = o->gpr[9], f->r10 = o->gpr[10], f->r11 = o->gpr[11], f->r12 = o->gpr[12];
     f->r13 = o->gpr[13], f->r14 = o->gpr[14], f->r15 = o->gpr[15];
     la_pack_vectors(saved, &entered, o);
     la_load_vectors(saved);
-    if (!la_config.exits)
+    if (!la_live_exits(r))
         return 1;
     la_live_target = o->rip;
     return 2;
 }
 
 /* The registers of the call as the mock-up is to find them, and the call as the one that is made. */
-static void enter_call(struct la_live_row *row)
+static void enter_call(struct la_live_region *r, struct la_live_row *row)
 {
-    struct la_context *const c = variant->context;
+    struct la_context *const c = r->variant->context;
     la_save_vectors(saved);
     la_unpack_vectors(saved, &entered);
     la_copy(&c->in, &entered, sizeof entered);
     la_copy(&c->out, &entered, sizeof entered);
-    current = row;
+    r->current = row;
     busy = 1;
 }
 
@@ -271,108 +260,145 @@ static void read_both_clocks(void)
     la_status->end_tsc = la_tsc();
 }
 
-static int run_mockup(struct la_frame *frame, struct la_live_row *row, uint64_t call)
+static void call_it(void) { la_live_mockup_call(running); }
+static void survey_it(void) { la_survey_call(running); }
+
+static int run_mockup(struct la_live_region *r, struct la_frame *frame, struct la_live_row *row, uint64_t call)
 {
-    enter_call(row);
-    la_live_page->inside = call;
-    la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, la_live_mockup_call);
-    la_live_page->inside = 0;
+    enter_call(r, row);
+    r->page->inside = call;
+    on_stack(r, call_it);
+    r->page->inside = 0;
     busy = 0;
-    if (!current) {
+    if (!r->current) {
         la_load_vectors(saved);
-        give_up("the kernel does not tell which pages were written");
+        give_up(r, "the kernel does not tell which pages were written");
         return 0;
     }
     row->role |= LA_ROW_MOCKUP;
-    if (la_live_page->mockups++ % CLOCKS_EVERY == 0) /* what a tick takes, where no call is the original's */
+    if (r->page->mockups++ % CLOCKS_EVERY == 0) /* what a tick takes, where no call is the original's */
         read_both_clocks();
-    return leave_call(frame);
+    return leave_call(r, frame);
 }
 
-static int survey(struct la_live_row *row, uint64_t call)
+static int survey(struct la_live_region *r, struct la_live_row *row, uint64_t call)
 {
-    if (la_survey_is_over()) {
-        over = 1;
-        la_never();
+    if (la_survey_is_over(r)) {
+        r->over = 1;
+        la_never_of(la_live_number(r));
         return 0;
     }
-    enter_call(row);
-    la_live_on_stack(stack + LA_PAGE + LA_STACK_BYTES, la_survey_call);
+    enter_call(r, row);
+    on_stack(r, survey_it);
     busy = 0;
     la_load_vectors(saved);
     const uint64_t role = la_survey_role();
     if (!role) {
-        give_up("the program cannot be copied to see which calls the mock-up does");
+        give_up(r, "the program cannot be copied to see which calls the mock-up does");
         return 0;
     }
     row->role |= role;
-    la_live_page->surveyed = call;
+    r->page->surveyed = call;
     return 0;
 }
 
-static void open_original(uint64_t slot, uint64_t row)
+static void open_original(struct la_live_region *r, uint64_t slot, uint64_t row)
 {
-    open_call.row = row;
-    open_call.back = *(uint64_t *)slot;
-    open_call.slot = slot;
-    if (!la_config.exits)
+    const uint64_t quick = la_live_quick(r);
+    r->open.row = row;
+    r->open.back = *(uint64_t *)slot;
+    r->open.slot = slot;
+    r->open.turn = ++turns;
+    if (!la_live_exits(r))
         *(uint64_t *)slot = (uint64_t)la_return;
-    open_call.cpu = la_config.quick ? 0 : la_clock(CLOCK_THREAD_CPUTIME_ID);
-    open_call.tsc = la_tsc();
+    r->open.cpu = cpu_if(!quick);
+    r->open.tsc = la_tsc();
 }
 
-int la_live_event(struct la_frame *frame)
+static int enter(struct la_live_region *r, struct la_frame *frame)
 {
-    const uint64_t call = (uint64_t)(la_status->armed - la_status->counter), slot = LA_FRAME_RSP(frame);
-    if (!begun)
-        begin();
-    if (over || busy || live_thread != thread_id())
-        return 0;
-    if (open_call.slot && slot < open_call.slot)
+    const uint64_t call = la_live_call(r), slot = LA_FRAME_RSP(frame);
+    const uint64_t number = call - la_live_first(r), mode = r->orders.mode;
+    if (r->open.slot && slot < r->open.slot)
         return 0; /* a call that the timed one made */
-    const uint64_t number = call - la_config.first;
-    struct la_live_row none = {0}, *row = number < LA_LIVE_ROWS ? &la_live_page->row[number] : &none;
-    la_live_page->calls = number + 1;
-    take_registers(frame);
-    if (la_live.mode != LA_LIVE_NONE && la_live.mode != LA_LIVE_LOADED && !is_like_traced(call)) {
+    struct la_live_row none = {0}, *row = number < LA_LIVE_ROWS ? &r->page->row[number] : &none;
+    r->page->calls = number + 1;
+    take_registers(r, frame);
+    if (mode != LA_LIVE_NONE && mode != LA_LIVE_LOADED && mode != LA_LIVE_UNTIMED && !is_like_traced(r, call)) {
         row->role = LA_ROW_PASSED;
-        la_live_page->passed++;
-        la_live_page->surveyed = call;
+        r->page->passed++;
+        r->page->surveyed = call;
         return 0;
     }
-    if (la_live.mode == LA_LIVE_SURVEY) {
-        if (number < LA_LIVE_ROWS)
-            return survey(row, call);
-        over = 1;
-        la_never();
+    if (mode == LA_LIVE_SURVEY && number < LA_LIVE_ROWS)
+        return survey(r, row, call);
+    if (mode == LA_LIVE_SURVEY || mode == LA_LIVE_UNTIMED) {
+        r->over = 1;
+        la_never_of(la_live_number(r));
         return 0;
     }
-    if (is_mockup(number))
-        return run_mockup(frame, row, call);
+    if (is_mockup(&r->orders, number))
+        return run_mockup(r, frame, row, call);
     if (number < LA_LIVE_ROWS)
-        open_original(slot, number);
-    else if (la_live.mode != LA_LIVE_ALL)
-        la_never(); /* nothing more to time */
+        open_original(r, slot, number);
+    else if (mode != LA_LIVE_ALL)
+        la_never_of(la_live_number(r)); /* nothing more to time */
     return 0;
 }
 
-uint64_t la_live_return(uint64_t tsc)
+int la_live_event(struct la_frame *frame, uint64_t region)
 {
-    if (!la_alive()) { /* in a process that the program forked meanwhile */
-        open_call.slot = 0;
-        return open_call.back;
+    struct la_live_region *const r = &la_live[region];
+    if (r->over || (live_thread && live_thread != thread_id()))
+        return 0;
+    if (busy) { /* what a mock-up calls is its own business */
+        if (r->begun && r != running)
+            r->page->within++;
+        return 0;
     }
-    struct la_live_row *row = &la_live_page->row[open_call.row];
-    row->cpu = la_config.quick ? 0 : la_clock(CLOCK_THREAD_CPUTIME_ID) - open_call.cpu;
-    row->tsc = tsc - open_call.tsc;
-    row->role |= LA_ROW_ORIGINAL;
-    open_call.slot = 0;
-    read_both_clocks();
-    return open_call.back;
+    const uint64_t accounted = !r->begun || r->orders.account, start = cpu_if(accounted), faults = faults_if(accounted);
+    call_ns = call_faults = 0;
+    if (!r->begun)
+        begin(r);
+    const int how = r->over ? 0 : enter(r, frame);
+    if (r->orders.account && r->page) {
+        r->page->aside_faults += faults_if(1) - faults - call_faults;
+        r->page->aside_ns += cpu_if(1) - start - call_ns;
+    }
+    return how;
 }
 
-void la_live_left(uint64_t tsc)
+/* The timed original whose return address stands there, the one that was opened last; NULL: none. */
+static struct la_live_region *opened_at(uint64_t slot)
 {
-    if (open_call.slot && live_thread == thread_id())
-        la_live_return(tsc);
+    struct la_live_region *found = NULL;
+    for (uint64_t i = 0; i <= la_further_count; i++)
+        if (la_live[i].open.slot == slot && (!found || found->open.turn < la_live[i].open.turn))
+            found = &la_live[i];
+    return found;
+}
+
+static void close_original(struct la_live_region *r, uint64_t tsc)
+{
+    r->open.slot = 0;
+    if (!la_alive()) /* in a process that the program forked meanwhile */
+        return;
+    struct la_live_row *row = &r->page->row[r->open.row];
+    row->cpu = la_live_quick(r) ? 0 : la_clock(CLOCK_THREAD_CPUTIME_ID) - r->open.cpu;
+    row->tsc = tsc - r->open.tsc;
+    row->role |= LA_ROW_ORIGINAL;
+    read_both_clocks();
+}
+
+uint64_t la_live_return(uint64_t slot, uint64_t tsc)
+{
+    struct la_live_region *const r = opened_at(slot);
+    close_original(r, tsc);
+    return r->open.back;
+}
+
+void la_live_left(uint64_t region, uint64_t tsc)
+{
+    if (la_live[region].open.slot && live_thread == thread_id())
+        close_original(&la_live[region], tsc);
 }

@@ -1,7 +1,8 @@
 /* Which of the structures' memory the program has written since the last look.
  *
  * Whole pages: the kernel notes it (userfaultfd's asynchronous write protection, PAGEMAP_SCAN; Linux 6.7), also for what system
- * calls write, and nobody is stopped for it. Bytes on pages that hold other things too are compared with a copy.
+ * calls write, and nobody is stopped for it. A look at pages forgets what was written there: it is told to all regions whose
+ * structures lie there. Bytes on pages that hold other things too are compared with a copy, each region with its own.
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "live.h"
@@ -19,13 +20,13 @@ enum { PAGE_IS_THERE = 8 | 16 }; /* in memory or swapped out: protecting what is
 #define SCAN_IOCTL 0xc0606610ul     /* _IOWR('f', 16, struct scan) */
 #define HIGH_FD 900
 
-struct edge {
-    uint64_t at, bytes;
-    uint8_t copy[LA_PAGE];
+struct piece { /* whole pages of the structures of one or several regions */
+    uint64_t from, to, regions; /* bit n: region n */
 };
-static struct edge *edges;
-static uint64_t edge_count, page_count, pages[LA_LIVE_RANGES][2];
-static int pagemap = -1;
+enum { MOST_PIECES = 2 * LA_LIVE_RANGES * LA_LIVE_REGIONS };
+static struct piece pieces[MOST_PIECES];
+static uint64_t piece_count;
+static int pagemap = -1, watching = -1;
 
 static int high(int fd)
 {
@@ -51,29 +52,67 @@ static int open_userfaultfd(void)
     return high((int)fd);
 }
 
-static void add_edge(uint64_t from, uint64_t to)
+static void add_edge(struct la_live_region *r, uint64_t from, uint64_t to)
 {
     if (from >= to)
         return;
-    struct edge *e = &edges[edge_count++];
+    struct la_live_edge *e = &r->edges[r->edge_count++];
     e->at = from;
     e->bytes = to - from;
     la_copy(e->copy, (const void *)from, e->bytes);
 }
 
-static void divide(uint64_t from, uint64_t to)
+/* From here on no piece of pages lies on both sides. */
+static void cut_at(uint64_t border)
+{
+    const uint64_t known = piece_count;
+    for (uint64_t i = 0; i < known && piece_count < MOST_PIECES; i++)
+        if (pieces[i].from < border && border < pieces[i].to) {
+            pieces[piece_count++] = (struct piece){border, pieces[i].to, pieces[i].regions};
+            pieces[i].to = border;
+        }
+}
+
+/* Whole pages of a region's: those that are watched for another one get one owner more. */
+static int add_pages(struct la_live_region *r, uint64_t from, uint64_t to)
+{
+    cut_at(from);
+    cut_at(to);
+    const uint64_t own = 1ull << la_live_number(r), known = piece_count;
+    while (from < to) {
+        uint64_t end = to;
+        struct piece *same = NULL;
+        for (uint64_t i = 0; i < known && !same; i++) {
+            if (pieces[i].from == from)
+                same = &pieces[i];
+            else if (from < pieces[i].from && pieces[i].from < end)
+                end = pieces[i].from;
+        }
+        if (same) {
+            same->regions |= own;
+            from = same->to;
+            continue;
+        }
+        if (piece_count == MOST_PIECES)
+            return -1;
+        pieces[piece_count++] = (struct piece){from, end, own};
+        from = end;
+    }
+    return 0;
+}
+
+static int divide(struct la_live_region *r, uint64_t from, uint64_t to)
 {
     const uint64_t first = la_up(from, LA_PAGE), last = la_down(to, LA_PAGE);
     if (first >= last) { /* less than two pages */
         const uint64_t border = first < to ? first : to;
-        add_edge(from, border);
-        add_edge(border, to);
-        return;
+        add_edge(r, from, border);
+        add_edge(r, border, to);
+        return 0;
     }
-    add_edge(from, first);
-    add_edge(last, to);
-    pages[page_count][0] = first;
-    pages[page_count++][1] = last;
+    add_edge(r, from, first);
+    add_edge(r, last, to);
+    return add_pages(r, first, last);
 }
 
 /* Whether any page of the range was written; from now on none is. -1: the kernel does not tell. */
@@ -93,15 +132,40 @@ static int scan_pages(uint64_t from, uint64_t to)
     return written;
 }
 
-static const char *watch_pages(void)
+static void note_written(uint64_t regions)
 {
-    const int fd = open_userfaultfd();
-    pagemap = high(la_open("/proc/self/pagemap", O_RDONLY, 0));
-    if (fd < 0 || pagemap < 0)
+    for (uint64_t n = 0; n < LA_LIVE_REGIONS; n++)
+        la_live[n].dirty |= regions >> n & 1;
+}
+
+/* Tells all regions but those of `quiet` what was written of the pages of `regions`; -1: the kernel does not tell. */
+static int look_at_pages(uint64_t regions, uint64_t quiet)
+{
+    for (uint64_t i = 0; i < piece_count; i++) {
+        const int written = pieces[i].regions & regions ? scan_pages(pieces[i].from, pieces[i].to) : 0;
+        if (written < 0)
+            return -1;
+        if (written)
+            note_written(pieces[i].regions & ~quiet);
+    }
+    return 0;
+}
+
+/* What lies on pages that are watched already for another region is registered once more, which changes nothing. */
+static const char *watch_pages(const struct la_live_region *r)
+{
+    const uint64_t own = 1ull << la_live_number(r);
+    if (watching < 0) {
+        watching = open_userfaultfd();
+        pagemap = high(la_open("/proc/self/pagemap", O_RDONLY, 0));
+    }
+    if (watching < 0 || pagemap < 0)
         return "this kernel does not tell which pages were written (Linux 6.7, and userfaultfd permitted)";
-    for (uint64_t i = 0; i < page_count; i++) {
-        struct registration r = {pages[i][0], pages[i][1] - pages[i][0], REGISTER_WP, 0};
-        if (la_sys(SYS_ioctl, fd, REGISTER_IOCTL, &r) || scan_pages(pages[i][0], pages[i][1]) < 0)
+    for (uint64_t i = 0; i < piece_count; i++) {
+        struct registration wanted = {pieces[i].from, pieces[i].to - pieces[i].from, REGISTER_WP, 0};
+        if (!(pieces[i].regions & own))
+            continue;
+        if (la_sys(SYS_ioctl, watching, REGISTER_IOCTL, &wanted) || scan_pages(pieces[i].from, pieces[i].to) < 0)
             return "the kernel cannot watch the memory of a structure";
     }
     return NULL;
@@ -119,20 +183,25 @@ static int is_there(uint64_t from, uint64_t to)
     return 1;
 }
 
-const char *la_watch_start(void)
+const char *la_watch_start(struct la_live_region *r)
 {
-    edges = la_memory(la_up(2 * la_live.ranges * sizeof *edges + 1, LA_PAGE));
-    if (!edges)
+    const struct la_live_orders *o = &r->orders;
+    r->edges = la_memory(la_up(2 * o->ranges * sizeof *r->edges + 1, LA_PAGE));
+    if (!r->edges)
         return "no memory to watch the structures";
-    for (uint64_t i = 0; i < la_live.ranges; i++)
-        if (!is_there(la_live.range[i][0], la_live.range[i][1]))
+    for (uint64_t i = 0; i < o->ranges; i++)
+        if (!is_there(o->range[i][0], o->range[i][1]))
             return "the memory of a structure is not there yet at the first of the calls";
-    for (uint64_t i = 0; i < la_live.ranges; i++)
-        divide(la_live.range[i][0], la_live.range[i][1]);
-    return page_count ? watch_pages() : NULL;
+    if (look_at_pages(~0ull, 0)) /* before the new region's pages are as if nothing had been written */
+        return "the kernel cannot watch the memory of a structure";
+    for (uint64_t i = 0; i < o->ranges; i++)
+        if (divide(r, o->range[i][0], o->range[i][1]))
+            return "too many structures for one trial";
+    r->dirty = 0;
+    return piece_count ? watch_pages(r) : NULL;
 }
 
-static int differs(const struct edge *e)
+static int differs(const struct la_live_edge *e)
 {
     const uint8_t *now = (const uint8_t *)e->at;
     for (uint64_t i = 0; i < e->bytes; i++)
@@ -141,28 +210,46 @@ static int differs(const struct edge *e)
     return 0;
 }
 
-static int look(void)
+/* Whether they do since the last time that this was asked. */
+static int edges_differ(struct la_live_region *r)
 {
-    int stale = 0;
-    for (uint64_t i = 0; i < page_count; i++) {
-        const int written = scan_pages(pages[i][0], pages[i][1]);
-        if (written < 0)
-            return -1;
-        stale |= written;
-    }
-    for (uint64_t i = 0; i < edge_count; i++)
-        if (differs(&edges[i])) {
-            la_copy(edges[i].copy, (const void *)edges[i].at, edges[i].bytes);
-            stale = 1;
+    int found = 0;
+    for (uint64_t i = 0; i < r->edge_count; i++)
+        if (differs(&r->edges[i])) {
+            la_copy(r->edges[i].copy, (const void *)r->edges[i].at, r->edges[i].bytes);
+            found = 1;
         }
-    return stale;
+    return found;
 }
 
-int la_live_stale(void)
+static int look(struct la_live_region *r)
 {
-    const int stale = look();
-    la_live_page->stale = stale > 0;
+    if (look_at_pages(1ull << la_live_number(r), 0))
+        return -1;
+    r->dirty |= edges_differ(r);
+    return r->dirty;
+}
+
+int la_live_stale(struct la_live_region *r)
+{
+    const int stale = look(r);
+    r->page->stale = stale > 0;
     return stale;
 }
 
-void la_watch_settle(void) { look(); }
+void la_watch_expect(struct la_live_region *r)
+{
+    for (uint64_t n = 0; n < LA_LIVE_REGIONS; n++)
+        if ((r->sharing >> n & 1) && look(&la_live[n]) < 0)
+            la_live[n].dirty = 1;
+}
+
+void la_watch_settle(struct la_live_region *r)
+{
+    look_at_pages(1ull << la_live_number(r), r->sharing);
+    edges_differ(r);
+    for (uint64_t n = 0; n < LA_LIVE_REGIONS; n++)
+        if (r->sharing >> n & 1)
+            edges_differ(&la_live[n]);
+    r->dirty = 0;
+}

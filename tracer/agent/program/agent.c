@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 struct la_config la_config;
+struct la_further la_further[LA_MAX_FURTHER];
+uint64_t la_further_count;
 struct la_status *la_status;
 char la_folder[4096];
 static volatile uint32_t *alive_page;
@@ -63,6 +65,15 @@ static int read_orders(const char *folder)
     la_close(fd);
     if (got != (long)sizeof la_config || la_config.magic != LA_MAGIC)
         return -1;
+    la_join(path, la_folder, "further", "");
+    fd = la_config.mode == LA_MODE_LIVE ? la_open(path, O_RDONLY, 0) : -1;
+    if (fd >= 0) {
+        got = la_sys(SYS_read, fd, la_further, sizeof la_further);
+        la_close(fd);
+        if (got < 0 || (uint64_t)got % sizeof *la_further)
+            return -1;
+        la_further_count = (uint64_t)got / sizeof *la_further;
+    }
     la_join(path, la_folder, "status", "");
     fd = la_open(path, O_RDWR, 0);
     if (fd < 0)
@@ -153,8 +164,10 @@ static void in_child(void)
     if (!la_near || la_status->state >= LA_PARKED)
         return;
     struct la_status *own = (struct la_status *)(la_near + LA_PAGE);
-    la_mmap(own, la_near_bytes - LA_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
+    la_mmap(own, la_shared_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1);
     own->counter = 1ll << 60;
+    for (uint64_t i = 0; i < LA_MAX_FURTHER; i++)
+        own->further[i].counter = 1ll << 60;
 }
 
 __attribute__((constructor)) static void la_start(int argc, char **argv, char **environment)

@@ -3,10 +3,11 @@
     .text
 
 /* Slow path of the entry stub: flags are pushed already, below a skipped red zone. Builds struct la_frame. */
-    .macro la_event resume, live
+    .macro la_event resume, live, region=0
     push %r15; push %r14; push %r13; push %r12; push %r11; push %r10; push %r9; push %r8
     push %rdi; push %rsi; push %rbp; push %rbx; push %rdx; push %rcx; push %rax
     mov %rsp, %rdi
+    mov $\region, %esi
     mov %rsp, %rbp
     and $-16, %rsp
     cld
@@ -27,9 +28,15 @@
     .hidden la_slow
     .type la_slow, @function
 la_slow:
-    la_event *la_resume(%rip), 1f
+    la_event *la_resume(%rip), la_left_as_mockup
+    .irp n, 1, 2, 3, 4, 5, 6, 7
+    .type la_slow_\n, @function
+la_slow_\n:
+    la_event *la_resume+8*\n(%rip), la_left_as_mockup, \n
+    .endr
 /* The hotspot has run as a mock-up: the frame holds what it left. */
-1:  cmp $2, %eax
+la_left_as_mockup:
+    cmp $2, %eax
     je 2f
     la_pop
     popfq
@@ -39,6 +46,18 @@ la_slow:
     popfq
     lea 128(%rsp), %rsp
     jmp *la_live_target(%rip)
+
+    .section .data.rel.ro, "aw"
+    .balign 8
+    .globl la_slow_further
+    .hidden la_slow_further
+    .type la_slow_further, @object
+la_slow_further:
+    .irp n, 1, 2, 3, 4, 5, 6, 7
+    .quad la_slow_\n
+    .endr
+    .size la_slow_further, 56
+    .text
 
 /* A function on another stack, and back. */
     .globl la_live_on_stack

@@ -12,9 +12,13 @@
 uint64_t la_entry; /* run-time address, 0: not patched */
 uint64_t la_near;  /* stub page, followed by the shared status pages */
 uint64_t la_near_bytes;
-uint64_t la_resume __attribute__((visibility("hidden")));
+uint64_t la_resume[1 + LA_MAX_FURTHER] __attribute__((visibility("hidden")));
 
 static uint64_t la_status_bytes(void) { return la_up(sizeof(struct la_status), LA_PAGE); }
+uint64_t la_shared_bytes(void) { return la_status_bytes() + la_calls_bytes(); }
+
+/* The page of a region's stubs: those of further regions stand behind what is shared. */
+static uint64_t stub_page(uint64_t region) { return la_near + (region ? region * LA_PAGE + la_shared_bytes() : 0); }
 
 /* A free place within reach of a rel32. Downwards first: the heap grows upwards right behind an executable. */
 static uint64_t find_near(uint64_t entry, uint64_t bytes)
@@ -53,6 +57,27 @@ static uint8_t *put(uint8_t *p, const char *bytes, size_t n)
     return p + n;
 }
 
+/* What the displaced instructions did, and on behind them. */
+static uint8_t *put_displaced(uint8_t *p, const uint8_t *blob, uint64_t bytes, const struct la_fix *fix, uint64_t fixes,
+                              uint64_t load_base, uint64_t on)
+{
+    uint8_t *start = p;
+    p = put(p, (const char *)blob, bytes);
+    for (uint64_t i = 0; i < fixes; i++) {
+        int64_t distance = (int64_t)(load_base + fix[i].target - (uint64_t)(start + fix[i].end));
+        *(la_any32 *)(start + fix[i].at) = (int32_t)distance;
+    }
+    p = put(p, "\xe9", 1);
+    return put_rel(p, on);
+}
+
+static uint8_t *put_far(uint8_t *p, void (*target)(void))
+{
+    p = put(p, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
+    *(la_any64 *)p = (uint64_t)target;
+    return p + 8;
+}
+
 static void write_stub(struct la_status *near_status, uint64_t load_base)
 {
     uint8_t *p = (uint8_t *)la_near;
@@ -72,63 +97,68 @@ static void write_stub(struct la_status *near_status, uint64_t load_base)
     p = put(p, "\x0f\x8e", 2); /* jle slow */
     uint8_t *slow = p;
     p += 4;
-    la_resume = (uint64_t)p;
+    la_resume[0] = (uint64_t)p;
     if (other)
-        put_rel(other, la_resume);
+        put_rel(other, la_resume[0]);
     p = put(p, "\x9d", 1);                                 /* popfq */
     p = put(p, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8);     /* lea rsp, [rsp+128] */
-    uint8_t *blob = p;
-    p = put(p, (const char *)la_config.blob, la_config.blob_bytes);
-    for (uint32_t i = 0; i < la_config.fixes; i++) {
-        const struct la_fix *f = &la_config.fix[i];
-        int64_t distance = (int64_t)(load_base + f->target - (uint64_t)(blob + f->end));
-        *(la_any32 *)(blob + f->at) = (int32_t)distance;
-    }
-    p = put(p, "\xe9", 1);
-    p = put_rel(p, la_entry + la_config.patch_bytes);
+    p = put_displaced(p, la_config.blob, la_config.blob_bytes, la_config.fix, la_config.fixes, load_base,
+                      la_entry + la_config.patch_bytes);
     put_rel(slow, (uint64_t)p);
-    p = put(p, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
-    *(la_any64 *)p = (uint64_t)la_slow;
+    put_far(p, la_slow);
+}
+
+/* The same for another region of a trial. */
+static void write_further(uint64_t region, struct la_entered *near_entered, uint64_t load_base)
+{
+    const struct la_further *f = &la_further[region - 1];
+    uint8_t *p = (uint8_t *)stub_page(region);
+    p = put(p, "\x48\x8d\x64\x24\x80\x9c\xf0\x48\xff\x0d", 10); /* lea rsp, [rsp-128]; pushfq; lock dec qword [counter] */
+    p = put_rel(p, (uint64_t)&near_entered->counter);
+    p = put(p, "\x0f\x8e", 2); /* jle slow */
+    uint8_t *slow = p;
+    p += 4;
+    la_resume[region] = (uint64_t)p;
+    p = put(p, "\x9d\x48\x8d\xa4\x24\x80\x00\x00\x00", 9); /* popfq; lea rsp, [rsp+128] */
+    p = put_displaced(p, f->blob, f->blob_bytes, f->fix, f->fixes, load_base, load_base + f->entry + f->patch_bytes);
+    put_rel(slow, (uint64_t)p);
+    put_far(p, la_slow_further[region - 1]);
 }
 
 /* Room for the stubs of exits in the page of the entry's stub. */
-static uint8_t *exit_stub(uint64_t number) { return (uint8_t *)(la_near + 1024 + 512 * number); }
-static uint64_t exit_resume[LA_MAX_EXITS];
+static uint8_t *exit_stub(uint64_t number)
+{
+    return (uint8_t *)(stub_page(number / LA_EXIT_NUMBERS) + 1024 + 512 * (number % LA_EXIT_NUMBERS));
+}
+static uint64_t exit_resume[LA_EXIT_NUMBERS * (1 + LA_MAX_FURTHER)];
 uint64_t la_exit_stub(uint64_t number) { return exit_resume[number]; }
 
 static int write_code(uint64_t at, const uint8_t *bytes, uint64_t n);
 
 /* Tells la_left the exit's number, then does what its first instructions did. */
-static void write_exit(uint64_t number, uint64_t load_base)
+static void write_exit(uint64_t number, const struct la_exit *e, uint64_t load_base)
 {
-    const struct la_exit *e = &la_config.exit[number];
     uint8_t *p = exit_stub(number);
     p = put(p, "\x48\x8d\x64\x24\x80", 5); /* lea rsp, [rsp-128] */
     p = put(p, "\x9c\x6a", 2);             /* pushfq; push number */
     *p++ = (uint8_t)number;
-    p = put(p, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
-    *(la_any64 *)p = (uint64_t)la_left;
-    p += 8;
+    p = put_far(p, la_left);
     exit_resume[number] = (uint64_t)p;
     p = put(p, "\x9d", 1);                             /* popfq */
     p = put(p, "\x48\x8d\xa4\x24\x80\x00\x00\x00", 8); /* lea rsp, [rsp+128] */
-    uint8_t *blob = p;
-    p = put(p, (const char *)e->blob, e->blob_bytes);
-    for (uint32_t i = 0; i < e->fixes; i++) {
-        int64_t distance = (int64_t)(load_base + e->fix[i].target - (uint64_t)(blob + e->fix[i].end));
-        *(la_any32 *)(blob + e->fix[i].at) = (int32_t)distance;
-    }
-    p = put(p, "\xe9", 1);
-    put_rel(p, load_base + e->address + e->patch_bytes);
+    put_displaced(p, e->blob, e->blob_bytes, e->fix, e->fixes, load_base, load_base + e->address + e->patch_bytes);
 }
 
-static int lead_exit(uint64_t number, uint64_t load_base)
+static int lead_to(uint64_t from, uint64_t stub)
 {
-    const struct la_exit *e = &la_config.exit[number];
     uint8_t jump[5] = {0xe9};
-    put_rel(jump + 1, 0);
-    *(la_any32 *)(jump + 1) = (int32_t)((uint64_t)exit_stub(number) - (load_base + e->address + 5));
-    return write_code(load_base + e->address, jump, 5);
+    *(la_any32 *)(jump + 1) = (int32_t)(stub - (from + 5));
+    return write_code(from, jump, 5);
+}
+
+static int lead_exit(uint64_t number, const struct la_exit *e, uint64_t load_base)
+{
+    return lead_to(load_base + e->address, (uint64_t)exit_stub(number));
 }
 
 /* The parked loop is replayed in place: what leaves it comes to la_capture, with its number in the status. */
@@ -143,12 +173,11 @@ void la_catch_exits(void)
         p = put(p, "\xc7\x05", 2); /* mov dword [rip + left_by], number */
         *(la_any32 *)p = (int32_t)((int64_t)((uint64_t)&status->left_by - (uint64_t)(p + 8)));
         *(la_any32 *)(p + 4) = (int32_t)i;
-        p = put(p + 8, "\xff\x25\x00\x00\x00\x00", 6); /* jmp [rip] */
-        *(la_any64 *)p = (uint64_t)la_capture;
+        put_far(p + 8, la_capture);
     }
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);
     for (uint64_t i = 0; i < la_config.exits; i++)
-        if (lead_exit(i, la_status->load_base))
+        if (lead_exit(i, &la_config.exit[i], la_status->load_base))
             la_error("the code after the loop cannot be made writable");
 }
 
@@ -205,31 +234,64 @@ static int map_calls(void)
     return p ? 0 : -1;
 }
 
+static int is_code(uint64_t at, const uint8_t *original, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        if (((const uint8_t *)at)[i] != original[i])
+            return 0;
+    return 1;
+}
+
+static const char *make_room(uint64_t entry)
+{
+    la_near_bytes = LA_PAGE + la_shared_bytes() + la_further_count * LA_PAGE;
+    la_near = find_near(entry, la_near_bytes);
+    if (!la_near)
+        return "no free memory near the hotspot's entry";
+    char path[4096];
+    la_join(path, la_folder, "status", "");
+    int fd = la_open(path, O_RDWR, 0);
+    if (fd < 0 || !la_mmap((void *)(la_near + LA_PAGE), la_status_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd))
+        return "cannot map the status file";
+    la_close(fd);
+    return NULL;
+}
+
+/* The entries of other regions and their exits. */
+static int patch_further(struct la_status *near_status, uint64_t load_base)
+{
+    int failed = 0;
+    for (uint64_t region = 1; region <= la_further_count; region++) {
+        const struct la_further *f = &la_further[region - 1];
+        la_mprotect(stub_page(region), LA_PAGE, PROT_READ | PROT_WRITE);
+        write_further(region, &near_status->further[region - 1], load_base);
+        for (uint64_t i = 0; i < f->exits; i++)
+            write_exit(region * LA_EXIT_NUMBERS + i, &f->exit[i], load_base);
+        la_mprotect(stub_page(region), LA_PAGE, PROT_READ | PROT_EXEC);
+        la_status->further[region - 1].entry = load_base + f->entry;
+        failed |= lead_to(load_base + f->entry, stub_page(region));
+        for (uint64_t i = 0; i < f->exits; i++)
+            failed |= lead_exit(region * LA_EXIT_NUMBERS + i, &f->exit[i], load_base);
+    }
+    return failed;
+}
+
 int la_patch(uint64_t load_base)
 {
     uint64_t entry = load_base + la_config.entry;
-    uint64_t status_bytes = la_status_bytes();
-    for (uint32_t i = 0; i < la_config.patch_bytes; i++)
-        if (((uint8_t *)entry)[i] != la_config.original[i]) {
-            la_error("the code in memory differs from the file's at the hotspot's entry");
-            return -1;
-        }
+    int same = is_code(entry, la_config.original, la_config.patch_bytes);
+    for (uint64_t i = 0; i < la_further_count; i++)
+        same &= is_code(load_base + la_further[i].entry, la_further[i].original, la_further[i].patch_bytes);
+    if (!same) {
+        la_error("the code in memory differs from the file's at the hotspot's entry");
+        return -1;
+    }
     if (!la_near) { /* a module that was closed and opened again keeps the old place if it is near */
-        la_near_bytes = LA_PAGE + status_bytes + la_calls_bytes();
-        la_near = find_near(entry, la_near_bytes);
-        if (!la_near) {
-            la_error("no free memory near the hotspot's entry");
+        const char *failed = make_room(entry);
+        if (failed) {
+            la_error(failed);
             return -1;
         }
-        char path[4096];
-        la_join(path, la_folder, "status", "");
-        int fd = la_open(path, O_RDWR, 0);
-        if (fd < 0 || !la_mmap((void *)(la_near + LA_PAGE), status_bytes, PROT_READ | PROT_WRITE,
-                               MAP_SHARED | MAP_FIXED, fd)) {
-            la_error("cannot map the status file");
-            return -1;
-        }
-        la_close(fd);
         if (map_calls())
             return -1;
     }
@@ -240,22 +302,20 @@ int la_patch(uint64_t load_base)
         la_config.mode == LA_MODE_PROBE || la_config.mode == LA_MODE_LIVE || la_config.mode == LA_MODE_ORDER;
     const uint64_t watched = watching ? la_config.exits : 0;
     for (uint64_t i = 0; i < watched; i++)
-        write_exit(i, load_base);
+        write_exit(i, &la_config.exit[i], load_base);
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);
     if (!la_config.outlined)
         la_status->load_base = load_base;
     la_status->entry = entry;
-    uint8_t jump[5] = {0xe9};
-    put_rel(jump + 1, 0);
-    *(la_any32 *)(jump + 1) = (int32_t)(la_near - (entry + 5));
     uint8_t trap = 0xcc;
     if (la_config.int3) {
         struct sigaction action = {.sa_sigaction = on_int3, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
         sigaction(SIGTRAP, &action, NULL);
     }
-    int failed = la_config.int3 ? write_code(entry, &trap, 1) : write_code(entry, jump, 5);
+    int failed = la_config.int3 ? write_code(entry, &trap, 1) : lead_to(entry, la_near);
     for (uint64_t i = 0; i < watched; i++)
-        failed |= lead_exit(i, load_base);
+        failed |= lead_exit(i, &la_config.exit[i], load_base);
+    failed |= patch_further((struct la_status *)(la_near + LA_PAGE), load_base);
     if (failed) {
         la_error("the hotspot's code cannot be made writable");
         return -1;

@@ -26,6 +26,8 @@ static uint64_t thread_id(void)
 void la_probe_start(void)
 {
     la_status->armed = la_status->counter = (int64_t)la_config.first;
+    for (uint64_t i = 0; i < la_further_count; i++)
+        la_status->further[i].armed = la_status->further[i].counter = (int64_t)la_further[i].first;
     la_status->start_wall = la_clock(CLOCK_MONOTONIC);
     la_status->start_tsc = la_tsc();
 }
@@ -63,6 +65,17 @@ void la_never(void)
 {
     if (la_status->counter <= 0)
         rearm(LA_NEVER);
+}
+
+void la_never_of(uint64_t region)
+{
+    struct la_entered *e = region ? &la_status->further[region - 1] : NULL;
+    if (!e)
+        la_never();
+    else if (e->counter <= 0) {
+        __atomic_add_fetch(&e->armed, LA_NEVER, __ATOMIC_SEQ_CST);
+        __atomic_add_fetch(&e->counter, LA_NEVER, __ATOMIC_SEQ_CST);
+    }
 }
 
 static void open_timing(uint64_t slot, uint64_t call)
@@ -137,7 +150,7 @@ void la_on_left(uint64_t *where)
     where[0] = la_exit_stub(number);
     if (la_config.mode == LA_MODE_LIVE) {
         if (la_alive())
-            la_live_left(tsc);
+            la_live_left(number / LA_EXIT_NUMBERS, tsc);
         return;
     }
     if (la_config.mode == LA_MODE_ORDER)
@@ -151,13 +164,12 @@ uint64_t la_on_return(uint64_t slot)
 {
     uint64_t tsc = la_tsc(), wall = 0, cpu = 0;
     if (la_config.mode == LA_MODE_LIVE)
-        return la_live_return(tsc);
+        return la_live_return(slot, tsc);
     if (!la_config.quick) {
         wall = la_clock(CLOCK_MONOTONIC);
         cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
     }
     uint64_t back = open_call.back;
-    (void)slot;
     if (!la_alive()) {
         open_call.slot = 0;
         return back;
@@ -203,13 +215,13 @@ static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu)
 /* The stub's slow path. */
 static int parking;
 /* How the program goes on: 0 with the hotspot; 1 after it, with a return; 2 where la_live_target says. */
-int la_on_event(struct la_frame *frame) __attribute__((visibility("hidden")));
-int la_on_event(struct la_frame *frame)
+int la_on_event(struct la_frame *frame, uint64_t region) __attribute__((visibility("hidden")));
+int la_on_event(struct la_frame *frame, uint64_t region)
 {
     if (!la_alive() || la_status->state != LA_PATCHED)
         return 0;
     if (la_config.mode == LA_MODE_LIVE)
-        return la_live_event(frame);
+        return la_live_event(frame, region);
     if (la_config.mode == LA_MODE_PROBE)
         la_probe_event(frame);
     else if (la_config.mode == LA_MODE_RECORD)
