@@ -140,7 +140,8 @@ class StructurePlan(msgspec.Struct, frozen=True):
     """The second best plan's speedup of the whole program."""
     trial: PlanTrial | None = None
     """The plan in the running program, or why it was not run; None where that was not tried, as of plans that change
-    nothing. Where the program did surely not gain so, ``action`` is ``undecided`` whatever was predicted."""
+    nothing. Where the program did surely not gain so, with few copies, ``action`` is ``undecided`` whatever was
+    predicted."""
 
 
 class Transfer(msgspec.Struct, frozen=True):

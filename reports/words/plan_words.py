@@ -96,7 +96,7 @@ def tried(predicted: Interval, trial: PlanTrial) -> tuple[str, ...]:
     )
     if trial.with_copies is not None:
         off = f"{off[:-1]}; with the copies {factor(trial.with_copies)}."
-    if sum(one.conversions - 1 for one in trial.regions) > COPIED_PART * sum(one.mockups for one in trial.regions):
+    if copies_disturb(trial):
         off = f"{off} They also take room in the caches, which a permanent layout has for itself: it may gain more."
     own = f" but for {number(trial.own_words)} words that differ each time" if trial.own_words else ""
     held = " Before, no access went to a place that is not that of the layout." if trial.held else ""
@@ -105,6 +105,12 @@ def tried(predicted: Interval, trial: PlanTrial) -> tuple[str, ...]:
         f"{number(trial.output_bytes)} bytes of output as ordinarily{own}.{held}"
     )
     return times, off, same
+
+
+def copies_disturb(trial: PlanTrial) -> bool:
+    """Tells whether data were copied at so many calls that the new arrays had not the caches that they would have for good:
+    the program may gain more than it did."""
+    return sum(one.conversions - 1 for one in trial.regions) > COPIED_PART * sum(one.mockups for one in trial.regions)
 
 
 def _calls(one: TriedRegion) -> str:

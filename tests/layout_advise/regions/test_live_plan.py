@@ -34,16 +34,18 @@ CODE = bytes.fromhex("4889f8") * 8
 
 class Played:
     """A program of 1 s of which, under the plan, ``takes`` s are left, with ``aside`` s of the trial and ``copies`` s of
-    copies in them for each region; ``changes`` of the run of a region."""
+    copies in them for each region, where they are ``copied`` at each call; ``changes`` of the run of a region."""
 
     def __init__(
         self,
         takes: float = 0.5,
         aside: float = 0.2,
         converted: bool = False,
+        copied: bool = True,
         changes: Callable[[LiveCalls, int], dict[str, Any]] = lambda calls, number: {},
     ) -> None:
-        self.takes, self.aside, self.converted, self.changes = takes, aside, converted, changes
+        self.takes, self.aside, self.changes = takes, aside, changes
+        self.converted, self.copied = converted, copied
         self.runs: list[tuple[LiveCalls, bool, tuple[str, ...]]] = []
         self.arrays: list[tuple[int, ...]] = []
 
@@ -58,7 +60,9 @@ class Played:
         seconds = (self.takes + (0.1 if flush else 0.0) if made else 1.0) + aside * len(regions)
         found = []
         for number in range(len(regions)):
-            run = LiveRun(CALLS, made, 1 + made, 0, 0, "", np.zeros(CALLS), roles, 0, 1.0, seconds, b"12\n", b"")
+            run = LiveRun(
+                CALLS, made, 1 + made * self.copied, 0, 0, "", np.zeros(CALLS), roles, 0, 1.0, seconds, b"12\n", b""
+            )
             own = {"aside_s": aside, "copies_s": aside / 2 if made else 0.0} | self.changes(calls, number)
             found.append(_with(run, **own))
         return tuple(found)
@@ -181,12 +185,12 @@ def test_where_data_are_copied_before_many_calls_the_copies_are_flushed_too(monk
 
 
 def test_a_plan_that_the_program_does_not_gain_by_is_not_advised(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = tried(monkeypatch, Played(takes=1.1))
+    one = tried(monkeypatch, Played(takes=1.1, copied=False))
     assert one.action == "undecided"
     assert plan_words.headline(one) == (
         "Whole program, undecided: with pool as c1 (SoA) it was predicted to run 2.0× as fast, and ran 0.91× (0.91–0.91)."
     )
-    assert tried(monkeypatch, Played(takes=0.9)).action == "change"  # less than predicted
+    assert tried(monkeypatch, Played(takes=0.9, copied=False)).action == "change"  # less than predicted
     trial = one.trial
     assert trial is not None
     few = tuple(msgspec.structs.replace(r, mockups=70, left_out=30) for r in trial.regions)
@@ -194,6 +198,8 @@ def test_a_plan_that_the_program_does_not_gain_by_is_not_advised(monkeypatch: py
     assert not contradicted(msgspec.structs.replace(trial, regions=few), 1.05)
     late = tuple(msgspec.structs.replace(r, first=40) for r in trial.regions)
     assert not contradicted(msgspec.structs.replace(trial, regions=late), 1.05)
+    copied = tuple(msgspec.structs.replace(r, conversions=2 * r.calls) for r in trial.regions)
+    assert not contradicted(msgspec.structs.replace(trial, regions=copied), 1.05)  # the copies may have taken the gain
     assert not contradicted(PlanTrial("no time"), 1.05)
 
 
@@ -201,7 +207,7 @@ def test_no_region_advises_what_the_program_did_not_gain_by(monkeypatch: pytest.
     regions = [looked("push", 2.0, 0x1000), looked("pull", 2.0, 0x2000)]
     advised = regions[0].studied.report.verdict
     assert (advised.action, advised.candidate) == ("change", "c1")
-    monkeypatch.setattr(live_plan, "run_live_regions", Played(takes=1.1).run)
+    monkeypatch.setattr(live_plan, "run_live_regions", Played(takes=1.1, copied=False).run)
     told = as_run(regions, with_trial(plan(), regions, "auto"))[0].studied.report.verdict
     assert (told.action, told.candidate, told.reason) == ("undecided", None, "not-in-program")
     assert "and ran 0.91× (0.91–0.91). Here alone: " in told.text
