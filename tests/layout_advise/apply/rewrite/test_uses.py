@@ -253,7 +253,7 @@ int main(void)
     for (int i = 0; i < 9; i++) {
         p[i].x = i * 37 % 10;
         p[i].c[1] = i * 5 % 7;
-        snprintf(p[i].name, sizeof p[i].name, "n%d", i);
+        snprintf(p[i].name, sizeof p[i].name, "n%d", (signed char)i);
     }
     qsort(p, 9, sizeof *p, by_x);
     for (int i = 0; i < 9; i++)
