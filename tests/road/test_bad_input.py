@@ -26,6 +26,8 @@ SOURCE = Path(__file__).with_name("victim.c")
 STAGES = ("sample", "trace", "explore", "measure")
 CONFIG = struct.Struct("<3Q")
 PLAIN = "sum 53999100000\n"  # what the victim prints when it is left alone
+LITTLE = ("--restores", "3", "--candidates", "1", "--budget", "1")
+"""Options of runs whose times say nothing: what they find is looked at."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,7 @@ def test_no_program(tmp_path: Path) -> None:
 
 def test_stripped_goes_on_with_offsets(tmp_path: Path) -> None:
     compile_victim(tmp_path / "victim", "-s", "-rdynamic")
-    outcome = advise(tmp_path, "--hotspot", "work", "--", "./victim", "plain", "100", "1000")
+    outcome = advise(tmp_path, "--hotspot", "work", *LITTLE, "--", "./victim", "plain", "100", "1000")
     assert outcome.code == 0
     assert "rebuild with -g" in outcome.error
     (hotspot,) = outcome.report["hotspots"]
@@ -254,7 +256,7 @@ def test_work_in_other_processes_is_told(victim: Path, tmp_path: Path) -> None:
 
 
 def test_exit_status_is_recorded(victim: Path, tmp_path: Path) -> None:
-    outcome = advise(tmp_path, "--hotspot", "work", "--", "./victim", "status", "100", "1000")
+    outcome = advise(tmp_path, "--hotspot", "work", *LITTLE, "--", "./victim", "status", "100", "1000")
     assert outcome.code == 0
     assert outcome.out.startswith("sum ")
     assert outcome.report["program"]["exit_status"] == 3
@@ -295,7 +297,7 @@ def test_calls_in_forked_children_do_not_count(victim: Path, tmp_path: Path) -> 
 
 
 def test_output_does_not_mix_with_json(victim: Path, tmp_path: Path) -> None:
-    outcome = advise(tmp_path, "-q", "--json", "-", "--hotspot", "work", "--", "./victim", "plain", "400000", "2")
+    outcome = advise(tmp_path, "-q", "--json", "-", "--hotspot", "work", *LITTLE, "--", "./victim", "plain", "400000", "2")
     assert outcome.code == 0
     assert json.loads(outcome.out) == outcome.report
     assert (outcome.run / "program.log").read_text() == "sum 79999800000\n"
@@ -306,7 +308,7 @@ def test_output_does_not_mix_with_json(victim: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("calls", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_few_calls_are_enough(victim: Path, tmp_path: Path, calls: int) -> None:
-    words = ("-q", "--hotspot", "work", "--restores", "3", "--", "./victim", "plain", "400000", str(calls))
+    words = ("-q", "--hotspot", "work", *LITTLE, "--", "./victim", "plain", "400000", str(calls))
     outcome = advise(tmp_path, *words)
     (hotspot,) = outcome.report["hotspots"]
     assert hotspot["calls"] == calls
@@ -332,7 +334,7 @@ def test_calls_that_do_output(victim: Path, tmp_path: Path) -> None:
 
 def test_avx512_on_a_way_that_is_not_taken(victim: Path, tmp_path: Path) -> None:
     """It costs nothing: the mock-ups end there, and the report lists the way."""
-    outcome = advise(tmp_path, "-q", "--hotspot", "wide", "--restores", "3", "--", "./victim", "wide")
+    outcome = advise(tmp_path, "-q", "--hotspot", "wide", *LITTLE, "--", "./victim", "wide")
     (hotspot,) = outcome.report["hotspots"]
     assert not hotspot["not_lifted"]
     (way,) = hotspot["ended_ways"]
@@ -476,5 +478,5 @@ def test_killed_outright(victim: Path, tmp_path: Path, stage: str) -> None:
         time.sleep(0.02)
     assert running(tmp_path) == []
     # another test's run may clean up before this one does
-    advise(tmp_path, "-q", "-f", "--hotspot", "work", "--", "./victim", "plain", "60000", "3")
+    advise(tmp_path, "-q", "-f", "--hotspot", "work", *LITTLE, "--", "./victim", "plain", "60000", "3")
     assert leftovers(process.pid) == []

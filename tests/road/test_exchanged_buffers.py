@@ -205,7 +205,7 @@ def test_the_road_with_swapped_buffers(debug: tuple[str, ...], tmp_path: Path) -
     (tmp_path / "grid.c").write_text(PROGRAM)
     built = tmp_path / "grid"
     subprocess.run(["gcc", *debug, "-O2", "-o", str(built), str(tmp_path / "grid.c")], check=True)
-    options = ("--hotspot", "step", "--restores", "5", "--candidates", "2")
+    options = ("--hotspot", "step", "--restores", "3", "--candidates", "2", "--budget", "1")
     hotspot = advise([built], *options, folder=tmp_path).hotspots[0]
     spans = [[(f.offset, f.bytes) for f in s.fields] for s in hotspot.structures if s.bytes == 40000 * 24]
     assert spans == [[(0, 1), (1, 1), (4, 4)]] * 2
