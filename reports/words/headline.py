@@ -17,6 +17,8 @@ from layout_advise.reports.words.layout_words import brief
 from layout_advise.reports.words.quantities import listing
 from layout_advise.reports.words.reason_words import DOUBT_NAMES, REASONS
 
+TOO_WIDE = 4.0
+"""Of an interval whose ends differ by that factor nothing is said of a layout: it would say nothing."""
 MOST_WORDS = 25
 
 
@@ -139,6 +141,10 @@ def _undecided(hotspot: HotspotReport) -> str:
     best = candidate_of(hotspot, verdict.about)
     if best is not None and verdict.interval is not None:
         doubt = f"; widest doubt: {DOUBT_NAMES[verdict.doubt]}" if verdict.doubt in DOUBT_NAMES else ""
+        if verdict.interval.hi >= TOO_WIDE * verdict.interval.lo:
+            return (
+                f"Undecided: what was measured of {_of(hotspot)} tells no layouts apart ({span(verdict.interval)}×){doubt}."
+            )
         gain = f"runs {_of(hotspot)} {span(verdict.interval)}× as fast{doubt}."
         words = len(gain.split()) + len(data_names(hotspot, best).split()) + 1
         return f"Undecided: {data_names(hotspot, best)} {brief(best, MOST_WORDS - words)} {gain}"

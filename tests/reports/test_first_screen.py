@@ -30,6 +30,19 @@ def told(verdict: Verdict, *made: CandidateReport) -> Report:
     return msgspec.structs.replace(shown, hotspots=(msgspec.structs.replace(shown.hotspots[0], candidates=candidates),))
 
 
+def test_times_that_say_nothing_are_told_without_a_layout() -> None:
+    """``runs step 0.76–86.3× as fast`` was the first line of a run on a busy machine."""
+    wide = Verdict(
+        "undecided", None, None, "within-noise", "", interval=Interval(3.0, 0.76, 86.3, 3), about="c1", doubt="noise"
+    )
+    said = headline(told(wide).hotspots[0])
+    assert said.startswith("Undecided: what was measured of step tells no layouts apart (0.76–86.3×)")
+    narrow = Verdict(
+        "undecided", None, None, "within-noise", "", interval=Interval(1.0, 0.9, 1.2, 3), about="c1", doubt="noise"
+    )
+    assert "SoA" in headline(told(narrow).hotspots[0])
+
+
 def test_entries_of_a_function_that_calls_itself_are_not_told_as_calls_of_so_long() -> None:
     """``70 483 924 calls of 1.05 µs`` were said of a program that takes 2 s."""
     asked = told(Verdict("undecided", None, None, "recursive", "Undecided: it calls itself.")).hotspots[0]
