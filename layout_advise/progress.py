@@ -12,7 +12,7 @@ from rich.status import Status
 
 from layout_advise.reports.pages.console import PlainConsole, styled
 
-SIGN_OF_LIFE_S = 60.0
+SIGN_OF_LIFE_S = 30.0
 """Where stderr is no terminal, a step is written down after so long without a line: a log that stands still says nothing."""
 
 
@@ -25,8 +25,8 @@ class Interrupted:
 
 
 class Progress:
-    """Says what is going on. Silent with ``quiet``; when stderr is no terminal too, but for ``note``, a step a minute, and
-    with ``verbose`` the names of the stages."""
+    """Says what is going on. Silent with ``quiet``; when stderr is no terminal too, but for ``note``, a step each half
+    minute, and with ``verbose`` the names of the stages."""
 
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet

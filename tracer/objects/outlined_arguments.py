@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import capstone
 
+from layout_advise.tracer.code.decoder import GPR, disassemble
 from layout_advise.tracer.process.patching import RDI, RDX
 from layout_advise.tracer.program.modules import Module, Modules
 from layout_advise.tracer.program.openmp_regions import is_region_body, is_runtime
@@ -49,7 +50,8 @@ def _body_at(address: int, modules: Modules) -> tuple[Module, Function] | None:
 
 def _variables(module: Module, body: Function, values: Mapping[int, int]) -> Iterator[tuple[Variable, int]]:
     seen: set[str] = set()
-    for address, unchanged in _beginning(module, body, frozenset(values)):
+    code = module.binary.read(body.start, min(body.size, _FAR))
+    for address, unchanged in arguments_kept(code, body.start, frozenset(values)):
         for variable in locals_at(module.binary.debug, address):
             place = variable.place
             if variable.name not in seen and place.kind != "memory" and place.number in unchanged:
@@ -57,28 +59,11 @@ def _variables(module: Module, body: Function, values: Mapping[int, int]) -> Ite
                 yield variable, values[place.number]
 
 
-def _beginning(module: Module, body: Function, registers: frozenset[int]) -> Iterator[tuple[int, frozenset[int]]]:
-    """Yields the instructions at the beginning of a body, each with those of ``registers`` that hold their arguments there,
-    up to its first call or jump."""
-    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    decoder.detail = True
-    for insn in decoder.disasm(module.binary.read(body.start, min(body.size, _FAR)), body.start):
+def arguments_kept(code: bytes, start: int, registers: frozenset[int]) -> Iterator[tuple[int, frozenset[int]]]:
+    """Yields the instructions at the beginning of ``code`` at ``start``, each with those of ``registers`` that hold there
+    what they held at the first one, up to its first call or jump."""
+    for insn in disassemble(code, start):
         yield insn.address, registers
         if insn.group(capstone.CS_GRP_CALL) or insn.group(capstone.CS_GRP_JUMP):
             return
-        written = {_NUMBERS.get(str(insn.reg_name(one))) for one in insn.regs_access()[1]}
-        registers = frozenset(number for number in registers if number not in written)
-
-
-_NUMBERS = {
-    name: number
-    for number, names in {
-        RDI: ("rdi", "edi", "di", "dil"),
-        RSI: ("rsi", "esi", "si", "sil"),
-        RDX: ("rdx", "edx", "dx", "dl"),
-        RCX: ("rcx", "ecx", "cx", "cl"),
-        R8: ("r8", "r8d", "r8w", "r8b"),
-        R9: ("r9", "r9d", "r9w", "r9b"),
-    }.items()
-    for name in names
-}
+        registers -= {GPR.get(one, -1) for one in insn.regs_access()[1]}

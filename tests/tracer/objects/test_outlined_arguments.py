@@ -9,6 +9,8 @@ import pytest
 
 from layout_advise.tracer.backends.clone.record_team import trace_region
 from layout_advise.tracer.objects.attribution import attribute
+from layout_advise.tracer.objects.outlined_arguments import RSI, arguments_kept
+from layout_advise.tracer.process.patching import RDI
 from tests.support.openmp.programs import needs_libomp
 from tests.support.tracing.openmp_traces import parked_team
 
@@ -54,3 +56,9 @@ def test_arrays_that_the_function_was_handed_have_its_names(command: tuple[str, 
     assert orders.name == "orders"
     assert orders.type is not None
     assert [member.name for member in orders.type.members][:3] == ["price", "quantity", "pnl"]
+
+
+def test_a_register_that_was_written_tells_no_place_any_more() -> None:
+    code = bytes.fromhex("55 89f7 90 e800000000 90")  # push rbp; mov edi, esi; nop; call; nop
+    both = frozenset((RDI, RSI))
+    assert list(arguments_kept(code, 16, both)) == [(16, both), (17, both), (19, {RSI}), (20, {RSI})]
