@@ -141,10 +141,10 @@ static inline uint64_t la_tsc(void)
 }
 static inline uint64_t la_faults_of(int whose)
 {
-    long usage[18]; /* struct rusage: ru_minflt is the 7th word */
+    long usage[18]; /* struct rusage: two times of two words, four sizes, then ru_minflt */
     if (la_sys(SYS_getrusage, whose, usage, 0))
         return 0;
-    return (uint64_t)usage[6];
+    return (uint64_t)usage[8];
 }
 static inline uint64_t la_minor_faults(void) { return la_faults_of(1 /* RUSAGE_THREAD */); }
 #endif

@@ -25,6 +25,7 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 volatile double sink;
@@ -35,6 +36,7 @@ __attribute__((noipa)) static double work(long n) {
 }
 __attribute__((noipa)) long recurse(long n) { return n ? 1 + recurse(n - 1) : 0; }
 __attribute__((noipa)) int tiny(int x) { return x; }
+__attribute__((noipa)) static void touch(char *p, long pages) { for (long i = 0; i < pages; i++) p[4096 * i] = 1; }
 static void *thread(void *n) { for (int k = 0; k < 10; k++) sink += work(*(long *)n); return NULL; }
 static void on_prof(int s) { (void)s; sink += 1; }
 int main(int argc, char **argv) {
@@ -45,6 +47,11 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "long")) { signal(SIGPROF, on_prof); for (int k = 0; k < 500; k++) sink += work(big); }
     if (!strcmp(what, "recurse")) for (int k = 0; k < 3; k++) sink += recurse(9);
     if (!strcmp(what, "tiny")) for (int k = 0; k < 10; k++) sink += tiny(k);
+    if (!strcmp(what, "touch")) {
+        char *p = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        madvise(p, 64 * 4096, MADV_NOHUGEPAGE);
+        for (int k = 0; k < 4; k++) touch(p, 64);
+    }
     if (!strcmp(what, "crash")) { sink += work(n); raise(SIGSEGV); }
     if (!strcmp(what, "hang")) for (;;) sink += work(n);
     if (!strcmp(what, "threads")) {
@@ -110,6 +117,11 @@ def test_probe_counts_and_times(program: Path) -> None:
     assert [t.between_ns > 0 for t in seen.times] == [False, *[True] * 19]
     assert 0 < sum(t.between_ns + t.wall_ns for t in seen.times) < 1e9 * seen.seconds
     assert {t.between_ns for t in probe([str(program), "work"], entry_of(program, "work"), quick=True).times} == {0}
+
+
+def test_page_faults_of_each_call(program: Path) -> None:
+    faults = [t.faults for t in probe([str(program), "touch"], entry_of(program, "touch")).times]
+    assert (faults[0] >= 64, faults[1:]) == (True, [0, 0, 0])
 
 
 def test_the_time_of_a_program_that_ends_before_anybody_waits_for_it(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,8 @@ def test_timing_restores_what_a_call_writes(parked: AgentProcess, folder: Path) 
         for variant in (0, number):
             samples, _ = fork.block(variant, 4, mode)
             assert len(samples) == 4
-            assert all(s.tsc > 0 and s.wall_ns > 0 and s.faults == 0 for s in samples)
+            assert all(s.tsc > 0 and s.wall_ns > 0 for s in samples)
+            assert all(s.faults == 0 for s in samples[1:])
             assert fork.read(data.start, 64 * N) == before
     for mode in MODES:
         samples, _ = fork.block(number, 3, mode, converted=True)

@@ -178,11 +178,7 @@ static void flush_buffers(const struct la_variant *v)
 }
 
 static uint64_t cpu_if(uint64_t wanted) { return wanted ? la_clock(CLOCK_THREAD_CPUTIME_ID) : 0; }
-static uint64_t faults_if(uint64_t wanted)
-{
-    long usage[18]; /* struct rusage: ru_minflt stands behind two times of two words each, and four words */
-    return wanted && !la_sys(SYS_getrusage, 1 /* RUSAGE_THREAD */, usage, 0) ? (uint64_t)usage[8] : 0;
-}
+static uint64_t faults_if(uint64_t wanted) { return wanted ? la_minor_faults() : 0; }
 
 static void converted_by(struct la_live_region *r, void (*copy)(struct la_context *))
 {
