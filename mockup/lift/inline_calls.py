@@ -33,9 +33,15 @@ from layout_advise.mockup.machine.disassembly import Insn
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.openmp_runtime import refusal_remark
 from layout_advise.mockup.machine.semantics.control import call_target
+from layout_advise.tracer.code.instructions import functions_of
 from layout_advise.tracer.code.region import Region
 
 Semantic = Callable[[Insn], Semantics]
+
+LEVELS = 8
+"""So many callees may be within each other."""
+DEEP_BLOCKS = 2000
+"""With more blocks only what the region itself calls is inlined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,7 @@ class _FlowBuilder:
         self.semantics, self.pure, self.opaque, self.untaken, self.loops = semantics, pure, opaque, untaken, loops
         self.path, self.load_base = region.path, region.load_base
         self.is_stub = open_image(region.path, region.load_base).is_stub
-        self.callees = {callee.entry: callee for callee in region.callees}
+        self.callees = {one.entry: one for one in functions_of(region) if one is not region}
         self.exits = frozenset(region.exits)
         self.blocks: dict[int, FlowBlock] = {}
         self.on_untaken_way = 0
@@ -231,7 +237,7 @@ class _FlowBuilder:
 
     def _call(self, block: FlowBlock, insn: Insn, called: control.Called, following: int, active: tuple[int, ...]) -> None:
         callee = self.callees.get(called.target) if called.target is not None else None
-        inlined = callee is not None and callee.entry not in active and len(active) <= 8
+        inlined = callee is not None and callee.entry not in active and len(active) <= self._levels
         block.term = Go(following)
         copied = self._inlined(callee, following, active) if callee is not None and inlined else None
         if copied is not None:
@@ -245,6 +251,11 @@ class _FlowBuilder:
             raise insn.refuse(f"recursive call of {callee.symbol}")
         else:
             raise insn.refuse(f"calls {_label(called)}{refusal_remark(called.name)}")
+
+    @property
+    def _levels(self) -> int:
+        """So many callees may be within each other here: each call gets a copy of its own, and copies of copies add up."""
+        return LEVELS if len(self.blocks) < DEEP_BLOCKS else 1
 
     def _inlined(self, callee: Region, following: int, active: tuple[int, ...]) -> int | None:
         """A copy of the callee; None where it cannot be lifted and its call may stay a call."""

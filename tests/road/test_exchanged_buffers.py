@@ -199,7 +199,8 @@ def test_swapped_buffers_with_the_same_fields_get_one_layout(tmp_path: Path) -> 
     assert all(len(one.structures) == 2 for one in candidates)
 
 
-@pytest.mark.parametrize("debug", [pytest.param(("-g",), marks=pytest.mark.slow), ()], ids=["dwarf", "stripped"])
+@pytest.mark.slow
+@pytest.mark.parametrize("debug", [("-g",), ()], ids=["dwarf", "stripped"])
 def test_the_road_with_swapped_buffers(debug: tuple[str, ...], tmp_path: Path) -> None:
     """At the calls where mock-ups are compared the buffers stand now in one role, now in the other."""
     (tmp_path / "grid.c").write_text(PROGRAM)

@@ -77,6 +77,7 @@ def test_sums_of_all_threads_are_compared_up_to_rounding(tmp_path: Path) -> None
     assert found.identity.evidence == "verified" or found.verdict.action == "undecided"
 
 
+@pytest.mark.slow
 def test_short_regions_are_not_batched(tmp_path: Path) -> None:
     found = advised(build_bodies(tmp_path, "-DSIZE=64", "-DCALLS=12"), 1)
     assert (found.verdict.action, found.verdict.reason) == ("undecided", "short-calls")
@@ -122,6 +123,7 @@ def test_the_name_of_a_function_stands_for_the_region_that_it_starts(tmp_path: P
     assert len(read_trace(find_trace(tmp_path / "run")).threads) == 2
 
 
+@pytest.mark.slow
 def test_threads_beside_a_serial_hotspot_are_told_of(tmp_path: Path) -> None:
     program = programs.build(tmp_path, "beside")
     done = run_command("trace", "--hotspot", "hot", "--until", "trace", "-o", tmp_path / "run", "--", program)

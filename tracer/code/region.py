@@ -24,8 +24,8 @@ class Region:
     """A region of code with one entry (design, section 3): a function with its ``.cold``/``.part`` pieces, or a loop nest.
 
     All addresses are run-time addresses (load base already added). ``path`` is the ELF file the code comes from,
-    ``load_base`` what must be subtracted to look an address up in it. ``callees`` are functions that the region calls
-    directly and that are traced and lifted with it.
+    ``load_base`` what must be subtracted to look an address up in it. ``callees`` are functions that the region calls,
+    directly or through each other, and that are traced and lifted with it.
     """
 
     symbol: str

@@ -33,14 +33,26 @@ class CodeFile:
 def region(file: CodeFile, function: Function, load_base: int, *, callees: bool = False) -> Region:
     """The function with the pieces that it jumps to (``.cold``, ``.part``), at its run-time addresses.
 
-    With ``callees`` also the functions of the same file that it calls directly and those that they call, up to
-    :data:`CALLEE_LIMIT`; calls through the PLT or a register are not followed.
+    With ``callees`` also the functions of the same file that it calls directly and those that they call, the nearest first,
+    up to :data:`CALLEE_LIMIT`; calls through the PLT or a register are not followed.
     """
-    seen = {function.start}
-    return _region(file, function, load_base, CALLEE_LEVELS if callees else 0, seen)
+    pieces, called = _code_of(file, function)
+    found: dict[int, Region] = {}
+    level = called if callees else {}
+    for _ in range(CALLEE_LEVELS):
+        below: dict[int, Function] = {}
+        for target, other in sorted(level.items()):
+            if target == function.start or target in found or other.size > CALLEE_BYTES or len(found) >= CALLEE_LIMIT:
+                continue
+            parts, inner = _code_of(file, other)
+            found[target] = _region(file, other, parts, load_base)
+            below |= inner
+        level = below
+    return _region(file, function, pieces, load_base, tuple(found.values()))
 
 
-def _region(file: CodeFile, function: Function, load_base: int, levels: int, seen: set[int]) -> Region:
+def _code_of(file: CodeFile, function: Function) -> tuple[list[Function], dict[int, Function]]:
+    """The pieces of a function, and by address the functions of the file that they call."""
     pieces = [function]
     called: dict[int, Function] = {}
     for piece in pieces:  # grows while it is walked
@@ -52,13 +64,14 @@ def _region(file: CodeFile, function: Function, load_base: int, levels: int, see
                 pieces.append(other)
             elif target == other.start:
                 called[target] = other
-    inner = []
-    for target, other in sorted(called.items()) if levels else ():
-        if target not in seen and len(seen) <= CALLEE_LIMIT and other.size <= CALLEE_BYTES:
-            seen.add(target)
-            inner.append(_region(file, other, load_base, levels - 1, seen))
+    return pieces, called
+
+
+def _region(
+    file: CodeFile, function: Function, pieces: list[Function], load_base: int, callees: tuple[Region, ...] = ()
+) -> Region:
     ranges = tuple(CodeRange(p.start + load_base, file.read(p.start, p.size)) for p in pieces)
-    return Region(function.name, "function", function.start + load_base, ranges, file.path, load_base, tuple(inner))
+    return Region(function.name, "function", function.start + load_base, ranges, file.path, load_base, callees)
 
 
 def belongs(other: Function, function: Function, target: int) -> bool:

@@ -19,7 +19,7 @@ import capstone
 from capstone import x86_const as x86
 
 from layout_advise.errors import TraceError
-from layout_advise.tracer.code.region import Region
+from layout_advise.tracer.code.instructions import functions_of
 from layout_advise.tracer.process.patching import RDI, RDX, Entry, Outlined
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.symbols import Function
@@ -53,15 +53,9 @@ def bodies_started(module: ElfBinary, function: Function) -> tuple[Function, ...
     """The bodies of the parallel regions that the function starts, or functions that it calls: those whose addresses their
     code loads."""
     region = module.region(function, 0, callees=True)
-    ranges = [found for one in _with_callees(region) for found in one.ranges]
+    ranges = [found for one in functions_of(region) for found in one.ranges]
     bodies = (one for one in module.functions if is_region_body(one))
     return tuple(one for one in bodies if any(_loads(found.code, found.start, one.start) for found in ranges))
-
-
-def _with_callees(region: Region) -> Iterator[Region]:
-    yield region
-    for callee in region.callees:
-        yield from _with_callees(callee)
 
 
 def _loads(code: bytes, address: int, target: int) -> bool:

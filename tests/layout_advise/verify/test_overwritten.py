@@ -65,6 +65,7 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_comes_to_rest_after_the_first_call_is_measured(tmp_path: Path) -> None:
     """Five times five bits a call: the third leaves everything as it is. CI stopped one call too late once."""
     (tmp_path / "rest.c").write_text(REST)

@@ -86,6 +86,7 @@ def _builds(compiler: str, flags: tuple[str, ...], folder: Path) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_members_may_have_any_name(tmp_path: Path) -> None:
     """Names of the views' own classes begin with soa_; a member may be called as parts of theirs once were."""
     names = ("count", "first", "ready", "begin", "end", "iterator", "of", "k", "elements", "soa", "from", "to", "held")

@@ -171,6 +171,7 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
 def test_what_is_not_lifted_is_replayed_and_says_what_that_is(tmp_path: Path) -> None:
     (tmp_path / "x87.c").write_text(X87)
     subprocess.run(["gcc", "-O2", "-g", "x87.c", "-o", "x87"], check=True, cwd=tmp_path)

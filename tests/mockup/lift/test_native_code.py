@@ -12,7 +12,9 @@ from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Point
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.evidence.check_records import check_records
+from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.lift import inline_calls
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.program.binary import ElfBinary
@@ -23,6 +25,9 @@ __attribute__((noipa)) double inner(const double *x) { return x[0] * x[1]; }
 __attribute__((noipa)) double odd(const double *x) { return inner(x) + (double)((long double)x[2] * x[3]); }
 __attribute__((noipa)) double plain(const double *x) { return x[4]; }
 double calls(const double *x, long n) { double s = 0; for (long i = 0; i < n; i++) s += odd(x) + plain(x); return s; }
+__attribute__((noipa)) double around(const double *x) { return plain(x) + x[1]; }
+double nested(const double *x, long n) { double s = 0; for (long i = 0; i < n; i++) s += around(x); return s; }
+double many(const double *x) { return around(x) + around(x) + plain(x); }
 void moves(long *to, const long *from, long n)
 { __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(n) : : "memory"); }
 """
@@ -47,6 +52,22 @@ def test_a_callee_that_cannot_be_lifted_runs_with_all_it_calls(library: ElfBinar
         function = library.find(name)
         assert lifted.runs_natively(function.start) is natively, name
         assert lifted.runs_natively(function.start + function.size - 1) is natively, name
+
+
+def test_what_a_callee_calls_is_lifted_with_it(library: ElfBinary) -> None:
+    for calls in (False, True):
+        lifted = lift(region(library, "nested"), opaque=calls)
+        assert not kept_calls(lifted)
+
+
+def test_with_many_blocks_only_what_the_region_itself_calls_is_lifted(
+    library: ElfBinary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inline_calls, "DEEP_BLOCKS", 0)
+    lifted = lift(region(library, "many"), opaque=True)
+    assert [call.function for call in kept_calls(lifted)] == ["plain"]
+    assert lifted.runs_natively(library.find("plain").start)
+    assert not lifted.runs_natively(library.find("around").start)
 
 
 def test_a_string_operation_that_stays_one_is_its_instruction(library: ElfBinary) -> None:
