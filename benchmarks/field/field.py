@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import samples
 from held_back import SEED, held_back, names
 
 from layout_advise.reports.model.farm import FarmReport, FarmRow, decode_farm
@@ -98,6 +99,10 @@ def part(title: str, report: FarmReport) -> list[str]:
         "### Without a measured answer",
         "",
         *blockers(report),
+        "",
+        "### Where the samples are",
+        "",
+        *samples.table({row.program for row in report.rows}),
     ]
 
 

@@ -1,0 +1,66 @@
+"""Where the samples of the field's programs went: ``python benchmarks/field/samples.py [NAME ...]``.
+
+For each program the part of its samples in regions with a measured answer, in regions that were measured and left open, in
+regions to whose data no layout rule applies, in others, by reason, and in those that were not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RUNS = HERE / ".results" / "runs"
+ANSWERED = ("measured-gain", "no-gain", "no-program-gain")
+NOT_SEEN = "not looked at"
+LEAST = 0.005
+
+
+def kind(region: dict[str, Any]) -> str:
+    """What became of a region."""
+    verdict, measured = region["verdict"], any(one.get("speedup") for one in region["candidates"])
+    if verdict["reason"] in ANSWERED and measured:
+        return "answered"
+    return f"open, {verdict['reason']}" if measured else verdict["reason"]
+
+
+def parts(report: dict[str, Any]) -> Counter[str]:
+    """The parts of the samples by what became of the region in which they fell; regions that overlap count once."""
+    found: Counter[str] = Counter()
+    for region in report["hotspots"]:
+        found[kind(region)] += region["share"] if region.get("alone") is None else region["alone"]
+    names = {region["symbol"] for region in report["hotspots"]} | {region.get("name") for region in report["hotspots"]}
+    functions = {one["symbol"]: one["share"] for one in report["profile"]}
+    for one in report["passed_over"]:
+        if one["name"] not in names:  # of a passed-over region only what is in the function itself: loops overlap
+            left = max(0.0, 1 - sum(found.values()))
+            found[f"passed over, {one['reason']}"] += min(left, functions.get(one["name"], 0.0))
+    found[NOT_SEEN] = max(0.0, 1 - sum(found.values()))
+    return found
+
+
+def table(names: Collection[str]) -> list[str]:
+    """A line for each run of these programs (of all, where none is named), and the mean of them, as Markdown."""
+    found = {file.parent.name: parts(json.loads(file.read_text())) for file in sorted(RUNS.glob("*/*/report.json"))}
+    found = {run: one for run, one in found.items() if not names or run.partition(".")[0] in names}
+    total: Counter[str] = Counter()
+    for one in found.values():
+        total.update(one)
+    mean = {kind: part / len(found) for kind, part in total.items()}
+    lines = ["| program | where its samples are |", "|---|---|"]
+    lines += [f"| {run} | {told(one)} |" for run, one in (*found.items(), ("**mean**", mean))]
+    return lines
+
+
+def told(found: Mapping[str, float]) -> str:
+    """The parts in words, the greatest first."""
+    ordered = sorted(found.items(), key=lambda item: -item[1])
+    return ", ".join(f"{kind} {part:.0%}" for kind, part in ordered if part >= LEAST)
+
+
+if __name__ == "__main__":
+    print("\n".join(table(sys.argv[1:])))
