@@ -138,26 +138,45 @@ def _recorded(
     window: Window,
 ) -> tuple[ChosenCall, CallBatch | str]:
     """The batches of ``size`` calls from call ``start`` on, recorded and timed; of fewer, where at least ``enough`` in a row
-    come from one depth of the stack: what their callers keep there is then the program's own."""
+    come from one depth of the stack: what their callers keep there is then the program's own. Where those between which it
+    is known what the program writes turn out too quick, of all, without that."""
     calls = record_calls(
         settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout,
         room=Room(CHOOSE.between_bytes, CHOOSE.between_seconds),
     )  # fmt: skip
-    unknown = calls.between.why if calls.between is not None else ""
-    calls, size = with_known_gaps(calls, size, enough)
-    offset, length = calls.at_one_depth()
-    if not calls.from_one_depth and length // CHOOSE.verified_calls >= max(2, enough):
-        size, start = length // CHOOSE.verified_calls, start + offset
-        calls = calls.part(start, CHOOSE.verified_calls * size)
-    runs = in_situ_runs(settings, profiled, stdin, start, size, window)
-    times = undisturbed_each(runs)
-    if len(times) < size or len(calls) < size:
-        return chosen, "the calls could not be recorded: they are not the same in each run"
-    if sum(times) < CHOOSE.short_call_ns:
-        return chosen, too_quick(size)
+    known = with_known_gaps(calls, size, enough)
+    found: CallBatch | str = ""
+    for part, length in (known, (replace(calls, between=None), size))[: 1 + (known[1] < size)]:
+        found = _timed(settings, profiled, stdin, part, length, enough, window)
+        if isinstance(found, CallBatch):
+            unknown = calls.between.why if calls.between is not None else ""
+            return _at(chosen, found), replace(found, unknown=unknown)
+        if found != too_quick(length):
+            break
+    return chosen, found
+
+
+def _at(chosen: ChosenCall, batch: CallBatch) -> ChosenCall:
+    """``chosen`` with the first call of the batch, and the time of a whole one."""
+    times = batch.each_ns
     parts = [float(sum(part)) for part in np.array_split(times, CHOOSE.batch_parts)]
     spread = (max(parts) - min(parts)) / 2 / (sum(parts) / CHOOSE.batch_parts)
-    return replace(chosen, call=start, in_situ_ns=sum(times), spread=spread), CallBatch(size, calls, times, runs, unknown)
+    return replace(chosen, call=batch.calls.first, in_situ_ns=sum(times), spread=spread)
+
+
+def _timed(
+    settings: Settings, profiled: Profiled, stdin: Path | None, calls: Calls, size: int, enough: float, window: Window
+) -> CallBatch | str:
+    """Batches of these calls, timed; or why they are none."""
+    offset, length = calls.at_one_depth()
+    if not calls.from_one_depth and length // CHOOSE.verified_calls >= max(2, enough):
+        size = length // CHOOSE.verified_calls
+        calls = calls.part(calls.first + offset, CHOOSE.verified_calls * size)
+    runs = in_situ_runs(settings, profiled, stdin, calls.first, size, window)
+    times = undisturbed_each(runs)
+    if len(times) < size or len(calls) < size:
+        return "the calls could not be recorded: they are not the same in each run"
+    return CallBatch(size, calls, times, runs) if sum(times) >= CHOOSE.short_call_ns else too_quick(size)
 
 
 def with_known_gaps(calls: Calls, size: int, enough: float) -> tuple[Calls, int]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from layout_advise.choose import batches
@@ -18,7 +19,8 @@ from layout_advise.errors import ProgramError
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import Probe
-from layout_advise.tracer.snapshot.recorded_calls import Calls
+from layout_advise.tracer.snapshot.between import Between
+from layout_advise.tracer.snapshot.recorded_calls import RECORDED, Calls
 from tests.support.command import advise
 
 LATER = r"""
@@ -124,3 +126,33 @@ def test_calls_that_cannot_be_recorded_are_a_reason(tmp_path: Path, monkeypatch:
     found, why = plan_batch(settings, profiled, None, seen, chosen, window)
     assert found == chosen
     assert why == "they could not be recorded: cannot record calls of work: it was ended by SIGSEGV"
+
+
+@pytest.mark.parametrize(("ns", "size"), [(700.0, 200), (60.0, 2858), (4.0, None)])
+def test_where_calls_known_between_are_too_quick_all_of_them_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ns: float, size: int | None
+) -> None:
+    """They were as long as it takes when they were planned, and are not when the batch is timed."""
+    program = built(QUEUE, tmp_path)
+    settings = Settings((str(program),), tmp_path / "run", hotspot="work", timeout=60)
+    profiled = profile(settings, ElfBinary.open_module(str(program)), None)
+    seen = Probe(100_000, (), None, None, stopped=True, threads=1, recursive=False, seconds=1.0)
+    chosen, window = ChosenCall(5, 100_000, 700.0, 0.0), Window(1, (700.0,) * 4096)
+
+    def recorded(_: object, __: object, first: int, count: int, **___: object) -> Calls:
+        return Calls(
+            first,
+            bytes(count * RECORDED),
+            Between(np.zeros(600, np.uint64), np.arange(1, 601, dtype=np.uint64), np.zeros(0, np.uint64), "no room"),
+        )
+
+    monkeypatch.setattr(batches, "record_calls", recorded)
+    monkeypatch.setattr(batches, "in_situ_runs", lambda *given: ((ns,) * given[4],) * 3)
+    found, batch = plan_batch(settings, profiled, None, seen, chosen, window)
+    if size is None:
+        assert batch == "2,858 of its calls in a row take less than 20 µs"
+        assert found == chosen
+        return
+    assert isinstance(batch, batches.CallBatch)
+    assert (batch.size, batch.unknown, batch.calls.between is None) == (size, "no room", size > 200)
+    assert (found.call, found.in_situ_ns) == (batch.calls.first, ns * size)
