@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from layout_advise.choose.by_time import Window, agree, window_at
+from layout_advise.choose.batch_sizes import better_place, size_and_start, typical_call, ways_of
+from layout_advise.choose.by_time import Window, window_at
 from layout_advise.choose.calls import ChosenCall
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import IN_SITU_PROCESSES
@@ -138,21 +139,18 @@ def _recorded(
     window: Window,
 ) -> tuple[ChosenCall, CallBatch | str]:
     """The batches of ``size`` calls from call ``start`` on, recorded and timed; of fewer, where at least ``enough`` in a row
-    come from one depth of the stack: what their callers keep there is then the program's own. Where those between which it
-    is known what the program writes turn out too quick, of all, without that."""
+    come from one depth of the stack (what their callers keep there is then the program's own), or it is known between so
+    many of them only what the program writes. Where these turn out too quick, longer ones without that."""
     calls = record_calls(
         settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout,
         room=Room(CHOOSE.between_bytes, CHOOSE.between_seconds),
     )  # fmt: skip
-    known = with_known_gaps(calls, size, enough)
     found: CallBatch | str = ""
-    for part, length in (known, (replace(calls, between=None), size))[: 1 + (known[1] < size)]:
-        found = _timed(settings, profiled, stdin, part, length, enough, window)
+    for part, length in ways_of(calls, size, enough):
+        found = _timed(settings, profiled, stdin, part, length, window)
         if isinstance(found, CallBatch):
             unknown = calls.between.why if calls.between is not None else ""
             return _at(chosen, found), replace(found, unknown=unknown)
-        if found != too_quick(length):
-            break
     return chosen, found
 
 
@@ -165,79 +163,14 @@ def _at(chosen: ChosenCall, batch: CallBatch) -> ChosenCall:
 
 
 def _timed(
-    settings: Settings, profiled: Profiled, stdin: Path | None, calls: Calls, size: int, enough: float, window: Window
+    settings: Settings, profiled: Profiled, stdin: Path | None, calls: Calls, size: int, window: Window
 ) -> CallBatch | str:
     """Batches of these calls, timed; or why they are none."""
-    offset, length = calls.at_one_depth()
-    if not calls.from_one_depth and length // CHOOSE.verified_calls >= max(2, enough):
-        size = length // CHOOSE.verified_calls
-        calls = calls.part(calls.first + offset, CHOOSE.verified_calls * size)
     runs = in_situ_runs(settings, profiled, stdin, calls.first, size, window)
     times = undisturbed_each(runs)
     if len(times) < size or len(calls) < size:
         return "the calls could not be recorded: they are not the same in each run"
     return CallBatch(size, calls, times, runs) if sum(times) >= CHOOSE.short_call_ns else too_quick(size)
-
-
-def with_known_gaps(calls: Calls, size: int, enough: float) -> tuple[Calls, int]:
-    """``calls`` in batches of ``size``, or of fewer, where it is known between at least three times ``enough`` of them only
-    what the program writes; without what is known where these are fewer."""
-    known = calls.between.gaps if calls.between is not None else 0
-    if known >= len(calls):
-        return calls, size
-    shorter = known // CHOOSE.verified_calls
-    if shorter >= max(2, enough):
-        return calls.part(calls.first, CHOOSE.verified_calls * shorter), shorter
-    return replace(calls, between=None), size
-
-
-def size_and_start(
-    times: Sequence[float], calls: int, wanted: int | None, least: int = 1, begin: int = 1
-) -> tuple[int, int]:
-    """How many calls make a batch, at ``least`` so many (0: there is none that can be timed), and at which call the first
-    begins.
-
-    ``times`` are those of the calls from ``begin`` on in ns. One batch goes before the first, where there are that many
-    calls: it brings the caches into the state that they have later on. Where the calls after it are known to be too quick
-    to be timed, the batch begins at later ones that take as long as all do on average.
-    """
-    if not times:
-        return 0, 1
-    mean = typical_call(times)
-    first = wanted if wanted is not None else begin
-    room = (calls - first + 1) // (CHOOSE.verified_calls if wanted is not None else CHOOSE.verified_calls + 1)
-    size = min(MAX_TIMED, max(least, math.ceil(CHOOSE.batch_ns / mean)), room)
-    if size < 2 or size * mean < CHOOSE.short_call_ns:
-        return 0, first
-    if wanted is not None:
-        return size, first
-    return size, begin + _long_enough(times, size, mean, calls - begin + 1 - CHOOSE.verified_calls * size)
-
-
-def better_place(known: Window, there: Window, size: int) -> Window:
-    """Of ``known`` and the calls ``there``, where a batch of ``size`` calls was to begin and of which nothing was known when
-    that was planned, those at whose first call it begins: there, unless these calls cannot be timed together or take quite
-    another time than the known ones, and those at the start of ``known`` can."""
-    planned, first = there.part(there.first, size), known.part(known.first, size)
-    if not first or sum(first) < CHOOSE.short_call_ns:
-        return there
-    alike = bool(planned) and agree(typical_call(known.ns), typical_call(planned))
-    return there if alike and sum(planned) >= CHOOSE.short_call_ns else known
-
-
-def _long_enough(times: Sequence[float], size: int, mean: float, last: int) -> int:
-    """The place in ``times``, between ``size`` and ``last``, from which on ``size`` calls can be timed together."""
-    sums = np.convolve(times, np.ones(size), "valid")[size : last + 1] if len(times) >= 2 * size else np.zeros(0)
-    if not sums.size or sums[0] >= CHOOSE.short_call_ns or sums.max() < CHOOSE.short_call_ns:
-        return size
-    far = np.where(sums >= CHOOSE.short_call_ns, np.abs(sums - size * mean), np.inf)
-    return size + int(np.argmin(far))
-
-
-def typical_call(times: Sequence[float]) -> float:
-    """The ns that a call takes on average, of which many make a batch: most of the time can be in a few of many calls, and
-    the median of all be nothing at all. The median, where each call takes another time."""
-    return max(Window(1, tuple(times)).mean or float(np.median(times)), 1.0)
 
 
 def too_quick(calls: int) -> str:

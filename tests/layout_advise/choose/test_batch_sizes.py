@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.choose.batches import CallBatch, better_place, may_be_learnt, size_and_start
+from layout_advise.choose.batch_sizes import better_place, size_and_start, ways_of
+from layout_advise.choose.batches import CallBatch, may_be_learnt
 from layout_advise.choose.by_time import Window
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.process.channel import MAX_TIMED
-from layout_advise.tracer.snapshot.recorded_calls import RECORDED, Calls
+from layout_advise.tracer.snapshot.between import Between
+from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, Calls
 
 
 def test_how_many_calls_make_a_batch() -> None:
@@ -72,3 +75,18 @@ def test_a_batch_begins_at_known_calls_where_those_at_its_place_are_not_like_the
     assert better_place(known, Window(4097, (50_000.0,) * 4096), 4096).first == 1  # another phase of the program
     assert better_place(known, Window(4097, (900.0,) * 100), 4096).first == 1  # it ends before
     assert better_place(Window(1, (1.0,) * 4096), Window(4097, (900.0,) * 4096), 4096).first == 4097
+
+
+@given(depths=st.lists(st.integers(0, 2), min_size=30, max_size=90), gaps=st.integers(0, 90), enough=st.floats(1, 12))
+def test_longer_batches_follow_those_of_which_more_is_known(depths: list[int], gaps: int, enough: float) -> None:
+    data = b"".join(bytes(8 * RSP) + (4096 - 64 * d).to_bytes(8, "little") + bytes(RECORDED - 8 * RSP - 8) for d in depths)
+    ends = np.arange(1, min(gaps, len(depths)) + 1, dtype=np.uint64)
+    calls = Calls(7, data, Between(np.zeros(len(ends), np.uint64), ends, np.zeros(0, np.uint64), "no room"))
+    ways = ways_of(calls, len(depths) // 3, enough)
+    sizes = [size for _, size in ways]
+    assert sizes == sorted(set(sizes))
+    assert sizes[-1] == len(depths) // 3
+    assert all(len(part) >= 3 * size or size == sizes[-1] for part, size in ways)
+    known, _ = ways[0]
+    if min(gaps, len(depths)) // 3 >= max(2, enough):
+        assert known.between is not None

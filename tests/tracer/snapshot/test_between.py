@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.choose.batches import with_known_gaps
+from layout_advise.choose.batch_sizes import with_known_gaps
 from layout_advise.errors import SettleError
 from layout_advise.tracer.process.agent import ABI_HEADER
 from layout_advise.tracer.process.patching import Entry
