@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,9 @@ def kind(region: dict[str, Any]) -> str:
     return f"open, {verdict['reason']}" if measured else verdict["reason"]
 
 
-def parts(report: dict[str, Any]) -> Counter[str]:
+def parts(report: dict[str, Any]) -> dict[str, float]:
     """The parts of the samples by what became of the region in which they fell; regions that overlap count once."""
-    found: Counter[str] = Counter()
+    found: defaultdict[str, float] = defaultdict(float)
     for region in report["hotspots"]:
         found[kind(region)] += region["share"] if region.get("alone") is None else region["alone"]
     names = {region["symbol"] for region in report["hotspots"]} | {region.get("name") for region in report["hotspots"]}
@@ -47,13 +47,11 @@ def table(names: Collection[str]) -> list[str]:
     """A line for each run of these programs (of all, where none is named), and the mean of them, as Markdown."""
     found = {file.parent.name: parts(json.loads(file.read_text())) for file in sorted(RUNS.glob("*/*/report.json"))}
     found = {run: one for run, one in found.items() if not names or run.partition(".")[0] in names}
-    total: Counter[str] = Counter()
-    for one in found.values():
-        total.update(one)
-    mean = {kind: part / len(found) for kind, part in total.items()}
+    kinds = sorted({kind for one in found.values() for kind in one})
+    mean = {kind: sum(one.get(kind, 0.0) for one in found.values()) / len(found) for kind in kinds}
     lines = ["| program | where its samples are |", "|---|---|"]
-    lines += [f"| {run} | {told(one)} |" for run, one in (*found.items(), ("**mean**", mean))]
-    return lines
+    lines += [f"| {run} | {told(one)} |" for run, one in found.items()]
+    return [*lines, f"| **mean** | {told(mean)} |"]
 
 
 def told(found: Mapping[str, float]) -> str:

@@ -26,11 +26,12 @@ def obstacle(case: Case) -> Verdict | None:
         text = f"{case.probe.threads} threads {what}; only parallel regions that one thread starts are measured."
         return undecided(Reason.THREADS, text)
     if case.batch is None and case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < CHOOSE.short_call_ns:
+        one = "an entry" if case.profiled.nest else "a call"
         alone = "loops are not timed several entries at a time" if case.profiled.nest else "there are too few for a batch"
         alone = "parallel regions are not timed several at a time" if case.profiled.threaded else alone
-        why = case.no_batch or alone
-        one = "an entry" if case.profiled.nest else "a call"
-        text = f"{one} takes {case.chosen.in_situ_ns / 1000:.1f} µs, too short to be timed by itself, and {why}."
+        told = f"{one} takes {nanoseconds(case.chosen.in_situ_ns)}, too short to be timed by itself, and {alone}."
+        # what such calls take one by one is mostly what reading the clock takes
+        text = f"its calls are too short to be timed by themselves, and {case.no_batch}." if case.no_batch else told
         return undecided(Reason.SHORT_CALLS, text)
     return None
 

@@ -64,12 +64,14 @@ class PreparedTrial:
 @dataclass(slots=True)
 class LiveBench:
     """All that trials of the candidates of a region share: the case, the ``source`` of its mock-ups, heap blocks as they
-    were at the stop, and ordinary runs."""
+    were at the stop, ordinary runs, the seconds that trials have taken, and the mock-ups tried."""
 
     case: Case
     source: Source
     allocations: Sequence[Allocation]
     ordinary: list[LiveRun] = field(default_factory=list)
+    spent: float = 0.0
+    tried: set[Path] = field(default_factory=set)
 
     def refusal(self) -> str:
         """The reason why no candidate can be tried; empty where nothing speaks against it."""
@@ -92,23 +94,31 @@ class LiveBench:
         return ""
 
     def trial(self, subject: LiveSubject) -> LiveTrial:
-        """Tries a candidate; never raises for what can go wrong with it."""
+        """Tries a candidate; never raises for what can go wrong with it. Where the time is over, only what was tried before
+        is tried again."""
+        begun = own_time()
         try:
             if why := self.refusal():
                 raise NoTrialError(why)
-            return _Trial(self, subject, self.task(subject), own_time() + MEASURE.live_s).carried_out()
+            if self.spent > MEASURE.live_s and subject.mockup not in self.tried:
+                raise NoTrialError("the time for trials went into others")
+            enough = begun + MEASURE.live_part * MEASURE.live_s
+            return _Trial(self, subject, self.task(subject), begun + MEASURE.live_s, enough).carried_out()
         except NoTrialError as why:
             return LiveTrial(None, str(why))
         except LayoutAdviseError as error:
             return LiveTrial(None, error.line())
         except OSError as error:
             return LiveTrial(None, str(error))
+        finally:
+            self.spent += own_time() - begun
+            self.tried.add(subject.mockup)
 
     def prepared(self, subject: LiveSubject, deadline: float) -> PreparedTrial:
         """A candidate without its times. Raises LayoutAdviseError or :class:`NoTrialError` where it cannot be tried."""
         if why := self.refusal():
             raise NoTrialError(why)
-        trial = _Trial(self, subject, self.task(subject), deadline)
+        trial = _Trial(self, subject, self.task(subject), deadline, deadline)
         run, _ = trial.prepared()
         return PreparedTrial(trial.task, run, trial.held)
 
@@ -208,6 +218,8 @@ class _Trial:
     subject: LiveSubject
     task: LiveTask
     deadline: float
+    enough: float
+    """When no further pair of runs is begun, beyond the fewest."""
     survey: LiveRun | None = None
     """Which calls the mock-up does, each tried in a copy of the process; None: all, so far."""
     ending: Path | None = None
@@ -367,7 +379,7 @@ class _Trial:
             pairs.append(self._pair(len(pairs) + 1))
             step.count("trying a layout in the running program", len(pairs), MEASURE.live_pairs)
             took = own_time() - begun
-            if len(pairs) >= MEASURE.live_fewest_pairs and own_time() + took > self.deadline:
+            if len(pairs) >= MEASURE.live_fewest_pairs and own_time() + took > self.enough:
                 break
         found = live_times(pairs)
         if found is None:

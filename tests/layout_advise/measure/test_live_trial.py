@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -293,3 +294,22 @@ def test_a_run_that_holds_accesses_against_the_layout_may_take_too_long(monkeypa
     found = held(monkeypatch, Played(slow=True))
     assert found.ratio is not None
     assert not found.held
+
+
+def test_the_layouts_of_a_region_share_the_time_for_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was tried before may be tried once more: it is going to be advised."""
+    now = 0.0
+    played = Played()
+
+    def run(*given: Any, **words: Any) -> LiveRun:
+        nonlocal now
+        now += 5.0
+        return played.run(*given, **words)
+
+    monkeypatch.setattr(live_trial, "run_live", run)
+    monkeypatch.setattr(live_trial, "own_time", lambda: now)
+    one, subjects = bench(), [replace(subject(), mockup=Path(f"{k}.so")) for k in range(4)]
+    found = [one.trial(each) for each in (*subjects, subjects[0])]
+    assert [t.ratio.restores if t.ratio is not None else t.reason for t in found] == [
+        2, 2, 2, "the time for trials went into others", 2,
+    ]  # fmt: skip
