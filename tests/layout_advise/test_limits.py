@@ -135,7 +135,9 @@ class Other:
         return main(["trace", "-o", run, "--hotspot", self.hotspot, *options, "--", program])
 
 
-@pytest.fixture(params=OTHERS, ids=[name for name, *_ in OTHERS])
+@pytest.fixture(
+    params=[pytest.param(one, id=one[0], marks=() if one[0] == "batch" else pytest.mark.slow) for one in OTHERS],
+)
 def other(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Other:
     name, source, hotspot, threads = request.param
     (tmp_path / "p.c").write_text(source)

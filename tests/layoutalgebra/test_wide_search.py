@@ -107,6 +107,7 @@ def test_the_first_is_the_optimum_up_to_four_fields(
     assert search(case, walk=walk, budget=5)[0].cost["cycles"] == pytest.approx(best)
 
 
+@pytest.mark.slow
 def test_the_first_is_the_optimum_for_five_fields() -> None:
     case, walk = structure([8, 4, 8, 1, 4], (7, 9), weights=(1, 4, 2)), Walk(0)
     found = search(case, walk=walk, budget=10_000)

@@ -255,6 +255,7 @@ def test_work_in_other_processes_is_told(victim: Path, tmp_path: Path) -> None:
     assert "starts another program or process, in which most of the" in outcome.error
 
 
+@pytest.mark.slow
 def test_exit_status_is_recorded(victim: Path, tmp_path: Path) -> None:
     outcome = advise(tmp_path, "--hotspot", "work", *LITTLE, "--", "./victim", "status", "100", "1000")
     assert outcome.code == 0
@@ -323,6 +324,7 @@ def test_short_calls(victim: Path, tmp_path: Path) -> None:
     assert "µs" in verdict["text"]
 
 
+@pytest.mark.slow
 def test_calls_that_do_output(victim: Path, tmp_path: Path) -> None:
     hotspot = undecided(tmp_path, "--hotspot", "talks", "--", "./victim", "talks", "60000", "10")
     assert hotspot["verdict"]["reason"] == "not-lifted"
@@ -463,7 +465,8 @@ def test_second_ctrl_c_does_not_cut_the_clean_up_short(victim: Path, tmp_path: P
     check_clean(tmp_path, process.pid)
 
 
-@pytest.mark.parametrize("stage", ["sample", pytest.param("measure", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["sample", "measure"])
 def test_killed_outright(victim: Path, tmp_path: Path, stage: str) -> None:
     process = start(tmp_path, "-v", "-f", "--hotspot", "work", "--", "./victim", "plain", "60000", "3000")
     wait_for(process, stage)

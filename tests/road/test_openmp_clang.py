@@ -170,6 +170,7 @@ def test_every_kind_of_region_leaves_the_same_bytes(tmp_path: Path, name: str) -
     compared(tmp_path, DETERMINISTIC[name], 2, "-O2")
 
 
+@pytest.mark.slow
 def test_arguments_on_the_stack_are_those_of_each_thread(tmp_path: Path) -> None:
     compared(tmp_path, SHAPES["references"], 2, "-O2")
 

@@ -80,6 +80,7 @@ def test_every_reuse_is_counted_by_its_distance(data: st.DataObject) -> None:
     assert [[round(count) for count in own] for own in found] == exact
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=12, deadline=None)
 def test_a_part_of_the_lines_stands_for_all(data: st.DataObject) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from layout_advise.observe.case import arguments_of
 from layout_advise.tracer.program.binary import ElfBinary
 from tests.support.command import advise
@@ -46,6 +48,7 @@ def test_registers_that_the_code_does_not_read_are_no_arguments(tmp_path: Path) 
     assert set(arguments["those"]) >= {7, 6, 2}
 
 
+@pytest.mark.slow
 def test_calls_that_differ_from_run_to_run_leave_a_report(tmp_path: Path) -> None:
     """The argument that differs is read: what was recorded of the calls cannot be replayed."""
     (hotspot,) = advise([built(tmp_path)], "--hotspot", "those", folder=tmp_path).hotspots

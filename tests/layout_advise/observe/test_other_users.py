@@ -194,6 +194,7 @@ def test_time_is_limited(program: Path) -> None:
     assert (seen.last, seen.ended, seen.reason) == (FIRST, False, "")
 
 
+@pytest.mark.slow
 def test_the_road_finds_them(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[StructureReport] = []
 

@@ -19,6 +19,7 @@ KERNELS = [
 ON = "[[clang::soa_conversion]]"
 FAR = "[[clang::soa_conversion_offload_compute]]"
 LOOP = f"{ON} for (auto &p : a) {{ p.x += dt * p.y; p.rho = p.x; }}\n{ON} for (auto *p : s) p->y -= 0.5;"
+EACH = [pytest.param(one, marks=pytest.mark.slow if k else ()) for k, one in enumerate(COMPILERS)]
 
 
 def built(source: Path, compiler: str, *flags: str) -> Path:
@@ -30,7 +31,7 @@ def built(source: Path, compiler: str, *flags: str) -> Path:
     return made
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("compiler", EACH)
 def test_threads_convert_to_the_same_bytes(compiler: str, tmp_path: Path) -> None:
     if not _builds(compiler, ("-fopenmp",), tmp_path):
         pytest.skip("this compiler's OpenMP is not installed")
@@ -41,7 +42,7 @@ def test_threads_convert_to_the_same_bytes(compiler: str, tmp_path: Path) -> Non
     assert output(new, compiler, tmp_path) == output(source, compiler, tmp_path)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("compiler", EACH)
 def test_times_tell_each_view(compiler: str, tmp_path: Path) -> None:
     source = program(LOOP)
     new, _ = with_views(source, tmp_path, timed=True)
@@ -58,7 +59,7 @@ def test_times_tell_each_view(compiler: str, tmp_path: Path) -> None:
     assert all(int(one[1]) > 0 and int(one[3]) > 0 for one in found)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("compiler", EACH)
 def test_offloaded_loops_leave_the_same_bytes(compiler: str, tmp_path: Path) -> None:
     """On the host, without and with OpenMP; by clang's second host device also with arrays that are really mapped."""
     before = "const double shift = 0.5;\nstatic void push(P &p, double by) { p.x += by * p.y + shift; }"
@@ -99,7 +100,7 @@ def test_members_may_have_any_name(tmp_path: Path) -> None:
         assert output(new, compiler, tmp_path) == output(source, compiler, tmp_path)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("compiler", EACH)
 def test_the_example_leaves_the_same_bytes(compiler: str, tmp_path: Path) -> None:
     flags = ("-O3", "-ffp-contract=off")
     (tmp_path / "old.cpp").write_text(EXAMPLE.read_text())

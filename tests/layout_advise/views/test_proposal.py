@@ -58,6 +58,7 @@ def annotate(folder: Path, source: str, *options: str) -> tuple[int, Path]:
     return main(["views", "--from", *options, str(path), "-o", str(new), "--", *FLAGS]), new
 
 
+@pytest.mark.slow
 def test_loops_are_annotated_and_hoisted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = program(BODY, SUM)
     code, new = annotate(tmp_path, source, str(run_of(tmp_path)))

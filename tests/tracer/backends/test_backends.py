@@ -129,6 +129,7 @@ def test_a_new_backend_is_one_entry(run: Run, tmp_path: Path, particles: Path, m
     assert "cannot replay a trace: no " in line(run("--backend", "replay", *asked))
 
 
+@pytest.mark.slow
 def test_a_backend_that_refuses_is_replaced_by_the_next_one(
     run: Run, tmp_path: Path, particles: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -178,6 +178,7 @@ def test_a_call_that_waits_for_another_thread_has_no_clone(tmp_path: Path) -> No
     assert found.trace.others
 
 
+@pytest.mark.slow
 def test_the_command_tells_of_threads_that_are_not_traced(told: Callable[[str], tuple[str, str]]) -> None:
     errors, shown = told("starts inside")
     said = "other threads ran during the call; their accesses are not in the trace"

@@ -103,7 +103,7 @@ STEPS = st.tuples(st.sampled_from(PLAIN + FUSED + OTHERS), *(st.integers(0, REGI
 SHAPES = st.sampled_from((("ps", 16), ("pd", 16), ("ps", 32), ("pd", 32)))
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, min_size=2, max_size=9), shape=SHAPES, flags=st.sampled_from((("-O1",), ("-O2",), HASWELL)))
 def test_any_sequence_of_packed_instructions_gives_the_same(
     steps: list[tuple[str, int, int, int, int]],
