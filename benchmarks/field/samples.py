@@ -6,46 +6,46 @@ regions to whose data no layout rule applies, in others, by reason, and in those
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
-HERE = Path(__file__).resolve().parent
-RUNS = HERE / ".results" / "runs"
-ANSWERED = ("measured-gain", "no-gain", "no-program-gain")
+from layout_advise.farm.rows import is_measured
+from layout_advise.reports.model.contract import Report, decode
+from layout_advise.reports.model.hotspot import HotspotReport
+
+RUNS = Path(__file__).resolve().parent / ".results" / "runs"
 NOT_SEEN = "not looked at"
 LEAST = 0.005
 
 
-def kind(region: dict[str, Any]) -> str:
+def kind(region: HotspotReport) -> str:
     """What became of a region."""
-    verdict, measured = region["verdict"], any(one.get("speedup") for one in region["candidates"])
-    if verdict["reason"] in ANSWERED and measured:
+    measured, reason = sum(one.speedup is not None for one in region.candidates), region.verdict.reason
+    if is_measured(region.verdict.action, reason, measured):
         return "answered"
-    return f"open, {verdict['reason']}" if measured else verdict["reason"]
+    return f"open, {reason}" if measured else reason
 
 
-def parts(report: dict[str, Any]) -> dict[str, float]:
+def parts(report: Report) -> dict[str, float]:
     """The parts of the samples by what became of the region in which they fell; regions that overlap count once."""
     found: defaultdict[str, float] = defaultdict(float)
-    for region in report["hotspots"]:
-        found[kind(region)] += region["share"] if region.get("alone") is None else region["alone"]
-    names = {region["symbol"] for region in report["hotspots"]} | {region.get("name") for region in report["hotspots"]}
-    functions = {one["symbol"]: one["share"] for one in report["profile"]}
-    for one in report["passed_over"]:
-        if one["name"] not in names:  # of a passed-over region only what is in the function itself: loops overlap
+    for region in report.hotspots:
+        found[kind(region)] += region.share if region.alone is None else region.alone
+    names = {name for region in report.hotspots for name in (region.symbol, region.name)}
+    functions = {one.symbol: one.share for one in report.profile}
+    for one in report.passed_over:
+        if one.name not in names:  # of a passed-over region only what is in the function itself: loops overlap
             left = max(0.0, 1 - sum(found.values()))
-            found[f"passed over, {one['reason']}"] += min(left, functions.get(one["name"], 0.0))
+            found[f"passed over, {one.reason}"] += min(left, functions.get(one.name, 0.0))
     found[NOT_SEEN] = max(0.0, 1 - sum(found.values()))
     return found
 
 
 def table(names: Collection[str]) -> list[str]:
     """A line for each run of these programs (of all, where none is named), and the mean of them, as Markdown."""
-    found = {file.parent.name: parts(json.loads(file.read_text())) for file in sorted(RUNS.glob("*/*/report.json"))}
+    found = {file.parent.name: parts(decode(file.read_bytes())) for file in sorted(RUNS.glob("*/*/report.json"))}
     found = {run: one for run, one in found.items() if not names or run.partition(".")[0] in names}
     kinds = sorted({kind for one in found.values() for kind in one})
     mean = {kind: sum(one.get(kind, 0.0) for one in found.values()) / len(found) for kind in kinds}

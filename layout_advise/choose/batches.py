@@ -32,6 +32,8 @@ from layout_advise.tracer.sampling.probe import Probe, probe
 from layout_advise.tracer.snapshot.between import Room
 from layout_advise.tracer.snapshot.recorded_calls import Calls, record_calls
 
+NOT_ALIKE = "the calls could not be recorded: they are not the same in each run"
+
 
 @dataclass(frozen=True, slots=True)
 class CallBatch:
@@ -151,6 +153,8 @@ def _recorded(
         if isinstance(found, CallBatch):
             unknown = calls.between.why if calls.between is not None else ""
             return _at(chosen, found), replace(found, unknown=unknown)
+        if found == NOT_ALIKE:
+            break
     return chosen, found
 
 
@@ -169,7 +173,7 @@ def _timed(
     runs = in_situ_runs(settings, profiled, stdin, calls.first, size, window)
     times = undisturbed_each(runs)
     if len(times) < size or len(calls) < size:
-        return "the calls could not be recorded: they are not the same in each run"
+        return NOT_ALIKE
     return CallBatch(size, calls, times, runs) if sum(times) >= CHOOSE.short_call_ns else too_quick(size)
 
 

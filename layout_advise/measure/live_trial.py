@@ -102,6 +102,7 @@ class LiveBench:
                 raise NoTrialError(why)
             if self.spent > MEASURE.live_s and subject.mockup not in self.tried:
                 raise NoTrialError("the time for trials went into others")
+            self.tried.add(subject.mockup)
             enough = begun + MEASURE.live_part * MEASURE.live_s
             return _Trial(self, subject, self.task(subject), begun + MEASURE.live_s, enough).carried_out()
         except NoTrialError as why:
@@ -112,7 +113,6 @@ class LiveBench:
             return LiveTrial(None, str(error))
         finally:
             self.spent += own_time() - begun
-            self.tried.add(subject.mockup)
 
     def prepared(self, subject: LiveSubject, deadline: float) -> PreparedTrial:
         """A candidate without its times. Raises LayoutAdviseError or :class:`NoTrialError` where it cannot be tried."""

@@ -222,8 +222,8 @@ class _FlowBuilder:
             block.steps.append(FlowStep(at[0], at[1], Semantics((SetEffect(RIP, Const("i64", called.target)),))))
             block.term = Go(after)
             return
-        callee = self.callees.get(called.target) if called.target is not None else None
-        if callee is not None and callee.entry not in active:
+        callee = self._callee(called, active)
+        if callee is not None:
             block.term = Go(self.copy(callee, after, (*active, callee.entry)))
             return
         if called.name is not None and self.pure(called.name):
@@ -236,10 +236,9 @@ class _FlowBuilder:
         block.term = Go(after)
 
     def _call(self, block: FlowBlock, insn: Insn, called: control.Called, following: int, active: tuple[int, ...]) -> None:
-        callee = self.callees.get(called.target) if called.target is not None else None
-        inlined = callee is not None and callee.entry not in active and len(active) <= self._levels
+        callee = self._callee(called, active)
         block.term = Go(following)
-        copied = self._inlined(callee, following, active) if callee is not None and inlined else None
+        copied = self._inlined(callee, following, active) if callee is not None else None
         if copied is not None:
             block.steps.append(_move_stack(insn.address, -8))
             block.term = Go(copied)
@@ -247,15 +246,18 @@ class _FlowBuilder:
             block.steps.append(FlowStep(insn.address, insn.text, Semantics(()), called.name))
         elif self.opaque:
             self._unknown(block, insn, (insn.address, insn.text), called, tail=False)
-        elif callee is not None:
-            raise insn.refuse(f"recursive call of {callee.symbol}")
+        elif called.target in active:
+            raise insn.refuse(f"recursive call of {called.name or hex(called.target or 0)}")
         else:
             raise insn.refuse(f"calls {_label(called)}{refusal_remark(called.name)}")
 
-    @property
-    def _levels(self) -> int:
-        """So many callees may be within each other here: each call gets a copy of its own, and copies of copies add up."""
-        return LEVELS if len(self.blocks) < DEEP_BLOCKS else 1
+    def _callee(self, called: control.Called, active: tuple[int, ...]) -> Region | None:
+        """The callee that is to be inlined; None where there is none, it is one of those that call it, or it lies too deep:
+        each call gets a copy of its own, and copies of copies add up."""
+        levels = LEVELS if len(self.blocks) < DEEP_BLOCKS else 1
+        if called.target is None or called.target in active or len(active) > levels:
+            return None
+        return self.callees.get(called.target)
 
     def _inlined(self, callee: Region, following: int, active: tuple[int, ...]) -> int | None:
         """A copy of the callee; None where it cannot be lifted and its call may stay a call."""

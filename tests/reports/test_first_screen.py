@@ -12,12 +12,13 @@ from layout_advise.reports.model.candidate import BudgetTerm, CandidateReport, C
 from layout_advise.reports.model.contract import Check, Report
 from layout_advise.reports.model.hotspot import BaselineReport, LoopAdvice, Verdict
 from layout_advise.reports.pages import html, terminal
+from layout_advise.reports.words import live_words
 from layout_advise.reports.words.first_screen import MOST_NOTES, ApplyCommand, Mark, apply_command, first_screen, short
 from layout_advise.reports.words.headline import MOST_WORDS, data_name, headline
 from layout_advise.reports.words.hotspot_words import calls
 from layout_advise.reports.words.offsets import line_use, offsets
 from layout_advise.reports.words.reason_words import CHECK_EFFECTS, REASONS
-from tests.support.sample_report import candidate, report
+from tests.support.sample_report import candidate, live, report
 
 GAIN = Interval(3.61, 3.5, 3.7, 9)
 WRITABLE = candidate(1, GAIN, arrays=(("x",),))
@@ -78,8 +79,8 @@ def test_what_can_be_written_into_source_names_the_command() -> None:
     (hotspot,) = told(Verdict("change", "c1", 3.61, "measured-gain", ""), WRITABLE).hotspots
     offered = apply_command(hotspot, "my run.layout")
     assert offered == ApplyCommand("layout-advise apply 'my run.layout' -o 'my run.patch' --build make", "it")
-    page = html.render(told(hotspot.verdict, WRITABLE), "/home/me/app.layout")
-    whole = "<code>layout-advise apply /home/me/app.layout -o /home/me/app.patch --build make</code></p>"
+    page = html.render(told(hotspot.verdict, WRITABLE), "/project/app.layout")
+    whole = "<code>layout-advise apply /project/app.layout -o /project/app.patch --build make</code></p>"
     assert f"To write it into the source, build it and time it: {whole}" in page
     page = html.render(told(hotspot.verdict, WRITABLE))
     assert "layout-advise apply RUN -o RUN.patch --build make</code> (RUN: the directory of a run with its paths" in page
@@ -312,3 +313,14 @@ def test_after_a_change_its_gain_is_told_first() -> None:
         notes = first_screen(whole, msgspec.structs.replace(hotspot, baseline=known)).notes
         assert notes[:2] == (said, "No other gains more.")
         assert len(set(notes)) == len(notes) > 2
+
+
+@pytest.mark.parametrize(("tried", "what"), [(False, "No trial"), (True, "Another layout was not tried")])
+def test_a_layout_without_a_trial_beside_one_that_had_one(tried: bool, what: str) -> None:
+    (hotspot,) = report(Verdict("keep", None, None, "no-gain", "Keep it.")).hotspots
+    rows = tuple(msgspec.structs.replace(c, live=live() if tried and c.id == "c1" else None) for c in hotspot.candidates)
+    said = live_words.lines(
+        msgspec.structs.replace(hotspot, candidates=rows, no_live="the time for trials went into others")
+    )
+    assert said[-1] == f"{what} in the running program: the time for trials went into others."
+    assert len(said) == 1 + tried

@@ -89,17 +89,17 @@ def test_the_original_stands_beside_the_mock_ups() -> None:
 
 
 def test_nothing_of_the_user_is_left() -> None:
-    hotspot = msgspec.structs.replace(report().hotspots[0], file="/home/me/secret-project/main.c")
+    hotspot = msgspec.structs.replace(report().hotspots[0], file="/away/secret-project/main.c")
     shown = msgspec.structs.replace(
         report(),
-        command=("/home/me/secret-project/app", "--key=SECRET", "~/secret-project/in.txt"),
-        started_in="/home/me/secret-project",
-        binary=contract.Binary("/home/me/secret-project/app", None, "GNU C17 -I/home/me/secret-project/include"),
+        command=("/away/secret-project/app", "--key=SECRET", "~/secret-project/in.txt"),
+        started_in="/away/secret-project",
+        binary=contract.Binary("/away/secret-project/app", None, "GNU C17 -I/away/secret-project/include"),
         hotspots=(hotspot,),
     )
     bare = without_source(shown)
     for text in (html.render(bare), terminal.render(bare, verbose=True), contract.encode(bare).decode()):
-        assert not any(word in text for word in ("secret-project", "SECRET", "/home", "p[i].v", "la_run", "xmm0", "movsd"))
+        assert not any(word in text for word in ("secret-project", "SECRET", "/away", "p[i].v", "la_run", "xmm0", "movsd"))
         assert "particles" in text
     assert bare.command == ("app", LEFT_OUT)
     assert bare.hotspots[0].file == "main.c"

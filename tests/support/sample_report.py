@@ -105,9 +105,9 @@ def report(verdict: Verdict | None = None) -> contract.Report:
         candidates=(candidate(2, None), candidate(1, gain)),
         verdict=verdict or Verdict("change", "c1", 3.61, "measured-gain", "Change it: c1 <SoA> is 3.61 times as fast."),
         source=(
-            AnnotatedLine("/home/me/main.c", 64, None, "for (i = 0; i < n; i++) /* <b> */", 0.2),
+            AnnotatedLine("/project/main.c", 64, None, "for (i = 0; i < n; i++) /* <b> */", 0.2),
             AnnotatedLine(
-                "/home/me/main.c",
+                "/project/main.c",
                 65,
                 None,
                 "    p[i].v += p[i].x;",

@@ -28,6 +28,8 @@ double calls(const double *x, long n) { double s = 0; for (long i = 0; i < n; i+
 __attribute__((noipa)) double around(const double *x) { return plain(x) + x[1]; }
 double nested(const double *x, long n) { double s = 0; for (long i = 0; i < n; i++) s += around(x); return s; }
 double many(const double *x) { return around(x) + around(x) + plain(x); }
+__attribute__((noipa)) double onward(const double *x) { return plain(x + 1); }
+double ends(const double *x) { return onward(x) * 2; }
 void moves(long *to, const long *from, long n)
 { __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(n) : : "memory"); }
 """
@@ -55,15 +57,16 @@ def test_a_callee_that_cannot_be_lifted_runs_with_all_it_calls(library: ElfBinar
 
 
 def test_what_a_callee_calls_is_lifted_with_it(library: ElfBinary) -> None:
-    for calls in (False, True):
-        lifted = lift(region(library, "nested"), opaque=calls)
-        assert not kept_calls(lifted)
+    for name in ("nested", "ends"):
+        for calls in (False, True):
+            assert not kept_calls(lift(region(library, name), opaque=calls)), name
 
 
 def test_with_many_blocks_only_what_the_region_itself_calls_is_lifted(
     library: ElfBinary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inline_calls, "DEEP_BLOCKS", 0)
+    assert [call.function for call in kept_calls(lift(region(library, "ends"), opaque=True))] == ["plain"]
     lifted = lift(region(library, "many"), opaque=True)
     assert [call.function for call in kept_calls(lifted)] == ["plain"]
     assert lifted.runs_natively(library.find("plain").start)
