@@ -157,18 +157,23 @@ def pages_of(structure: Structure, number: int, maps: Sequence[Mapped], block: A
 
 def own_code(maps: Sequence[Mapped], modules: Modules, program: AgentProcess) -> OwnCode:
     """The program's own code, without the libraries of the system."""
-    pages, starts, gate = [], set[int](), 0
+    pages, gate = [], 0
     for m in maps:
         if "x" not in m.permissions:
             continue
-        module = modules.module(m.path) if m.path.startswith("/") else None
-        if module is not None and not PurePath(m.path).name.startswith(_SYSTEM):
+        if m.path.startswith("/") and not PurePath(m.path).name.startswith(_SYSTEM):
             pages.append(Pages(m.start, m.end, 5 | (2 if "w" in m.permissions else 0)))
-            starts |= {f.start + module.load_base for f in module.binary.functions}
         elif not gate and m.path != "[vsyscall]":
             at = program.read(m.start, m.end - m.start).find(SYSCALL_CODE)
             gate = m.start + at if at >= 0 else 0
-    return OwnCode(tuple(pages), frozenset(starts), gate)
+    return OwnCode(tuple(pages), lambda address: _is_start(modules, address), gate)
+
+
+def _is_start(modules: Modules, address: int) -> bool:
+    """Whether a function starts there: of a thousand libraries only those are read that are asked for."""
+    module = modules.module_at(address)
+    function = module.binary.function_at(address - module.load_base) if module is not None else None
+    return module is not None and function is not None and function.start + module.load_base == address
 
 
 def gone_blocks(process: Seized, table: tuple[int, int], blocks: Sequence[Allocation]) -> Callable[[], str]:

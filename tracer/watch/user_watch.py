@@ -263,7 +263,7 @@ class UserWatch:
             self._memory.protect(thread, pages, pages.protection)
 
     def _returned(self, thread: int, address: int) -> None:
-        if thread == self._shut_by and address not in self._own.starts:  # else the library calls the program
+        if thread == self._shut_by and not self._own.is_start(address):  # else the library calls the program
             for number in self._pending:
                 self._touches[number] = replace(self._touches[number], caller=address)
         self._pending.clear()

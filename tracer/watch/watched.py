@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from layout_advise.tracer.code.operands import Kind
@@ -40,11 +41,11 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class OwnCode:
-    """The program's own code, without libraries of the system: its pages, and where its functions start. ``gate`` is the
-    address of a syscall instruction outside it."""
+    """The program's own code, without libraries of the system: its pages, and whether a function starts at an address.
+    ``gate`` is the address of a syscall instruction outside it."""
 
     pages: tuple[Pages, ...]
-    starts: frozenset[int]
+    is_start: Callable[[int], bool]
     gate: int
 
     def holds(self, address: int) -> bool:

@@ -49,7 +49,7 @@ class Threads:
 
 
 def watch(program: Threads, why: str = "") -> Any:
-    own = OwnCode((), frozenset(), 0)
+    own = OwnCode((), lambda address: False, 0)
     found = UserWatch(cast(Seized, program), 1, Course(3, 0), (), own, lambda: why)
 
     return found.run(1.0, 1.0)
