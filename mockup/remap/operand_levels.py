@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.mockup.evidence.binding import Access, Binding
-from layout_advise.mockup.ir.lifted import Assign, Call, Item, Let, LetLinear, Lifted, LiftedLoop, Load, Operand, Val, Var
+from layout_advise.mockup.ir.lifted import (
+    Assign,
+    Call,
+    Item,
+    Let,
+    LetLinear,
+    Lifted,
+    LiftedLoop,
+    Load,
+    Operand,
+    Val,
+    Var,
+    everything,
+)
 from layout_advise.mockup.remap.saved_registers import spilled_values
 
 
@@ -60,12 +73,22 @@ def read_again(atom: Operand, loop: LiftedLoop) -> bool:
 
 
 def is_loaded(atom: Operand, loop: LiftedLoop) -> bool:
-    """Returns whether the loop loads the value, or carries it there from a load: a pointer, of which an index is made."""
-    loaded = {item.value for item in loop.body if isinstance(item, Load)}
-    return atom in loaded or read_as_it_goes(atom, loop)
-
-
-def read_as_it_goes(atom: Operand, loop: LiftedLoop) -> bool:
-    """Returns whether the loop carries a value that it loads."""
-    loaded = {item.value for item in loop.body if isinstance(item, Load)}
-    return any(isinstance(i, Assign) and i.variable == atom and i.operand in loaded for i in loop.body)
+    """Returns whether the loop loads the value, carries it there from a load, or chooses between such values and others from
+    before it: a pointer, of which an index is made."""
+    defined: dict[Operand, list[tuple[Operand, ...]]] = {}
+    loaded: set[Operand] = set()
+    for item in everything(loop.body):
+        if isinstance(item, Load):
+            loaded.add(item.value)
+        elif isinstance(item, Assign):
+            defined.setdefault(item.variable, []).append((item.operand,))
+        elif isinstance(item, Let):
+            defined[item.value] = [item.args[1:] if item.name == "select" else (loop.counter,)]
+        elif isinstance(item, LetLinear | Call):
+            defined[item.value] = [(loop.counter,)]
+    reached, work = {atom}, [atom]
+    while work:
+        for values in defined.get(work.pop(), ()):
+            work += [value for value in dict.fromkeys(values) if value not in reached]
+            reached.update(values)
+    return loop.counter not in reached and not loaded.isdisjoint(reached)

@@ -6,8 +6,8 @@ division at each row, which the original does not pay. But whatever path is take
 By induction over the assignments the pointer is ``base + stride * index`` modulo 2**64, always, if each value it is given is
 either that of such a pointer plus a multiple of the stride, or the base plus one.
 
-A pointer that is computed anew on every way around (``table + 24 * hash``, the probe of a hash table) stays one: as an index
-it would cost the original's layout an address computation at each access.
+So is a pointer that is computed anew in a loop, in another way on each path (the larger child of a heap's element, the probe
+of a hash table, ``table + 24 * hash``), if all agree in the base and are apart by multiples of the stride.
 """
 
 from __future__ import annotations
@@ -45,12 +45,16 @@ class Web:
 
 
 def index_carried(program: SsaProgram) -> bool:
-    """Replaces the pointers that loops carry by indices (in place); returns whether there were any. Pointers with a closed
-    form are gone before."""
+    """Replaces the pointers that loops carry or compute by indices (in place); returns whether there were any. Pointers with
+    a closed form are gone before."""
+    heads = [(head, _carried) for head in program.flow.loops]
+    within = [
+        (block, _computed) for block in sorted(set[int]().union(*(loop.blocks for loop in program.flow.loops.values())))
+    ]
     found = False
-    for head in program.flow.loops:
+    for block, kind in (*heads, *within):
         done: set[Node] = set()
-        while (web := _next_web(program, head, done)) is not None:
+        while (web := _next_web(program, block, kind, done)) is not None:
             made = _replace(program, web)
             _share(program, made)
             done.update(made)
@@ -58,8 +62,15 @@ def index_carried(program: SsaProgram) -> bool:
     return found
 
 
-def _next_web(program: SsaProgram, head: int, done: set[Node]) -> Web | None:
-    """A web around a variable of the loop at ``head`` that memory is reached through; ``done`` are those looked at."""
+Users = Mapping[Node, list[Node]]
+
+
+def _next_web(program: SsaProgram, block: int, kind: Callable[[Node, Users], Web | None], done: set[Node]) -> Web | None:
+    """A web of this ``kind`` around a variable of the ``block`` that memory is reached through; ``done`` are those looked
+    at."""
+    waiting = [phi for phi in program.phis.get(block, ()) if phi.ty == "i64" and phi not in done]
+    if not waiting:
+        return None
     live = program.live()
     users = _users(live)
     reached = {
@@ -69,20 +80,37 @@ def _next_web(program: SsaProgram, head: int, done: set[Node]) -> Web | None:
         if event.op in ("load", "store", "atomic", "prefetch") and (event.op in SIDE_EFFECTS or event in live)
         for atom, _ in parts(event.args[0])[1]
     }
-    for phi in program.phis.get(head, ()):
-        if phi.ty != "i64" or phi not in live or phi in done:
+    for phi in waiting:
+        if phi not in live:
             continue
         done.add(phi)
-        cycle = _cycle(phi, users)
-        web = web_of(cycle) if any(source in cycle for source in _sources(phi)) else None
-        if web is not None and web.stride > 1:
+        web = kind(phi, users)
+        if web is not None:
             web = _grown(web, users)
             if not reached.isdisjoint(web.members):
                 return web
     return None
 
 
-def _users(live: Iterable[Node]) -> dict[Node, list[Node]]:
+def _carried(phi: Node, users: Users) -> Web | None:
+    """The web of a variable that goes round a loop."""
+    cycle = _cycle(phi, users)
+    web = web_of(cycle) if any(source in cycle for source in _sources(phi)) else None
+    return web if web is not None and web.stride > 1 else None
+
+
+def _computed(phi: Node, users: Users) -> Web | None:
+    """The web of a variable that is worked out on each path to where these meet. What differs by constants only is a field
+    that is chosen, and no index."""
+    for members in dict.fromkeys(((phi,), tuple(_needed(phi, set())))):
+        web = web_of(members)
+        if web is not None and web.stride > 1:
+            counted = any(coef % web.stride == 0 for one in members for arg in one.args for _, coef in parts(arg)[1])
+            return web if counted else None
+    return None
+
+
+def _users(live: Iterable[Node]) -> Users:
     """The variables that are given the value of a variable, plus something or as it is."""
     found: dict[Node, list[Node]] = {}
     for node in live:
@@ -98,7 +126,7 @@ def _sources(node: Node) -> list[Node]:
     return [atom for atom in dict.fromkeys(atoms) if atom.op in _CARRIES]
 
 
-def _cycle(phi: Node, users: Mapping[Node, list[Node]]) -> tuple[Node, ...]:
+def _cycle(phi: Node, users: Users) -> tuple[Node, ...]:
     """``phi`` and the variables that it goes through on its way around the loop."""
     around = _closure(phi, lambda node: users.get(node, ())) & _closure(phi, _sources)
     return (phi, *sorted(around - {phi}, key=lambda node: node.uid))
@@ -147,7 +175,7 @@ def _difference(one: _Given, other: _Given) -> _Given:
     return _Given(None, one.const - other.const, tuple(coefs.items()))
 
 
-def _grown(web: Web, users: Mapping[Node, list[Node]]) -> Web:
+def _grown(web: Web, users: Users) -> Web:
     """``web`` with the variables that hold its pointers behind the loop or where paths meet, as far as they keep its stride
     and base."""
     refused: set[Node] = set()
