@@ -73,8 +73,8 @@ def read_again(atom: Operand, loop: LiftedLoop) -> bool:
 
 
 def is_loaded(atom: Operand, loop: LiftedLoop) -> bool:
-    """Returns whether the loop loads the value, carries it there from a load, or chooses between such values and others from
-    before it: a pointer, of which an index is made."""
+    """Returns whether the loop loads the value, or a pointer to a record of which it is a member's address, carries it there
+    from a load, or chooses between such values and others from before it: of such a pointer an index is made."""
     defined: dict[Operand, list[tuple[Operand, ...]]] = {}
     loaded: set[Operand] = set()
     for item in everything(loop.body):
@@ -84,7 +84,10 @@ def is_loaded(atom: Operand, loop: LiftedLoop) -> bool:
             defined.setdefault(item.variable, []).append((item.operand,))
         elif isinstance(item, Let):
             defined[item.value] = [item.args[1:] if item.name == "select" else (loop.counter,)]
-        elif isinstance(item, LetLinear | Call):
+        elif isinstance(item, LetLinear):
+            moved = tuple(atom for atom, coef in item.linear.terms if coef == 1)
+            defined[item.value] = [moved if len(item.linear.terms) == len(moved) == 1 else (loop.counter,)]
+        elif isinstance(item, Call):
             defined[item.value] = [(loop.counter,)]
     reached, work = {atom}, [atom]
     while work:

@@ -178,7 +178,7 @@ double merged(struct node *a, struct node *b, struct node **out)
         struct node *least = a->key < b->key ? a : b;
         if (least == a) a = a->next; else b = b->next;
         *end = least;
-        end = &out[1];
+        end = &least->next;
         sum = sum * 0.5 + least->other;
     }
     return sum;
