@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
 from layout_advise.mockup.emit.c_text import integer
 from layout_advise.mockup.emit.copies import axis_text, place_text
@@ -11,6 +13,7 @@ from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, LiftedL
 from layout_advise.mockup.remap.entered_indices import Entered
 from layout_advise.mockup.remap.field_runs import RunPiece
 from layout_advise.mockup.remap.plan import ElementPlace, Site
+from layout_advise.mockup.remap.row_steps import Given
 
 
 class ElementPlaces(Text):
@@ -140,7 +143,11 @@ class ElementPlaces(Text):
 
     def take_for_granted(self, site: Site) -> None:
         """Ends the process where what the digits at ``site`` rest on is not so."""
-        for given in site.given:
+        self.ask(site.given)
+
+    def ask(self, assumed: Sequence[Given]) -> None:
+        """Ends the process where one of these is not so."""
+        for given in assumed:
             beyond = f"(uint64_t){self.text(given.operand)} >" if given.most else f"{self.text(given.operand)} !="
             self.put(f"if ({beyond} {given.value}) __builtin_trap(); /* as in the traced call */")
 

@@ -52,6 +52,7 @@ class BodyWriter(MemoryWriter):
             item = items[k]
             for site in self.plan.sites.get(item.uid, ()):
                 self.site(site)
+            self.ask(self.plan.bounds.get(item.uid, ()))
             if isinstance(item, Assign):
                 end = k + 1
                 while end < len(items) and isinstance(nxt := items[end], Assign) and nxt.group == item.group:

@@ -107,6 +107,8 @@ class RemapPlan:
     by_pointer: frozenset[str] = frozenset()
     """Ids of the structures to which an index is made of a pointer that the innermost loop loads, in whose place a source
     would have an index."""
+    bounds: Mapping[int, Sequence[Given]] = field(default_factory=dict)
+    """By loop over fields of an element how often it goes on at most, where no site can ask."""
 
     def alike(self, site: Site, other: Site) -> bool:
         """Returns whether what ``site`` and ``other`` start are indices of one element each, in structures that share their
@@ -216,6 +218,7 @@ class _Planner:
         self.sites: dict[int, list[Site]] = {}
         self.written: set[tuple[str, int]] = set()
         self.by_pointer: set[str] = set()
+        self.bounds: dict[int, list[Given]] = {}
         self.count = 0
 
     def result(self, lifted: Lifted) -> RemapPlan:
@@ -224,7 +227,7 @@ class _Planner:
         found = ((loop.uid, self._strip_block(loop)) for loop in _loops_of_elements(lifted.body, over_fields))
         blocks = {uid: block for uid, block in found if block}
         written, loaded = frozenset(self.written), frozenset(self.by_pointer)
-        return RemapPlan(self.places, self.sites, blocks, written, by_pointer=loaded)
+        return RemapPlan(self.places, self.sites, blocks, written, by_pointer=loaded, bounds=self.bounds)
 
     def place(
         self,
@@ -242,10 +245,7 @@ class _Planner:
         cut = self._cut(access, chain, relayout, frozenset(run.counter for run in runs))
         before = self._statement_before(access, chain, relayout, cut)
         start = Linear(access.address.const - structure.base - offset, cut.fixed)
-        bounds = tuple(Given(run.bound, run.trip, most=True) for run in runs if run.bound is not None)
-        if any(self.levels.level(bound.operand, chain) > cut.depth for bound in bounds):
-            why = "a loop runs over the fields of an element, not as often each time"
-            raise RemapError(described(access, relayout), why)
+        bounds = tuple(self._bounds(runs, chain, cut.depth))
         site = self._site(before, Site(self.count, relayout, start, (*cut.given, *bounds), tested))
         if moves_as_one(relayout):
             pieces: tuple[RunPiece, ...] = (in_one(access, relayout, start, site.offset),)
@@ -260,6 +260,19 @@ class _Planner:
         if isinstance(access, Store | Atomic):
             for _, moved in distances(runs):
                 self.written.update((structure.id, number) for number in covered_fields(access, offset + moved, relayout))
+
+    def _bounds(self, runs: Sequence[Run], chain: tuple[LiftedLoop, ...], depth: int) -> Iterator[Given]:
+        """How often loops over fields go on at most. What is only known behind the site, as of an element that has its own
+        number of them, is asked before the loop itself."""
+        for run in runs:
+            if run.bound is not None:
+                given = Given(run.bound, run.trip, most=True)
+                if self.levels.level(run.bound, chain) <= depth:
+                    yield given
+                    continue
+                loop = next(loop for loop in chain if loop.counter == run.counter)
+                found = self.bounds.setdefault(loop.uid, [])
+                found += [given] if given not in found else []
 
     def _cut(
         self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, over_fields: frozenset[Operand]

@@ -16,7 +16,7 @@ from layout_advise.mockup.ir.lifted import Load
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
 from tests.support.killable import EndedError, in_child
-from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
+from tests.support.mockups.case import FLAGS, Case, compare, f64_fields, verify
 from tests.support.mockups.emitted import emit_mockup
 from tests.support.mockups.native import candidate, relayout
 
@@ -204,6 +204,52 @@ def test_a_loop_over_fields_that_goes_further_than_in_the_trace_is_stopped(lengt
     case, shape = vectors(tmp_path, 8)
     chosen = candidate(relayout(shape, "compact"))
     case.arrays[2][0] = length
+    if ends:
+        with pytest.raises(EndedError):
+            in_child(lambda: case.run(chosen, "further")[0], 60)
+    else:
+        assert in_child(lambda: case.run(chosen, "shorter")[0], 60)
+
+
+OWN_LENGTHS = """
+struct joint { double weight; long used; float points[6]; };
+void lengths(const struct joint *joints, long n, float *out) {
+    for (long k = 0; k < n; k++) {
+        float sum = 0;
+        for (long i = 0; i < joints[k].used; i++) sum += joints[k].points[i] * joints[k].points[i];
+        out[k] = sum;
+    }
+}"""
+
+
+def joints(folder: Path) -> tuple[Case, Structure]:
+    """Records of 40 bytes, each of which says how many of its six floats are used."""
+    case = Case(OWN_LENGTHS, "lengths", ROLLED, folder)
+    random = np.random.default_rng(13)
+    data, out = random.random((40, 10)).astype(np.float32), np.zeros(40, np.float32)
+    data.view(np.int64)[:, 1] = random.permutation(40) % 7
+    case.arrays, case.integers = [data, out], [data.ctypes.data, 40, out.ctypes.data]
+    fields = (Field("used", 8, 8), *(Field(f"points[{k}]", 16 + 4 * k, 4) for k in range(6)))
+    shape = Structure("s0", "joints", data.ctypes.data, data.nbytes, (Dim(40, 40),), fields)
+    case.structures = (shape,)
+    case.prepare()
+    return case, shape
+
+
+@pytest.mark.parametrize(("kind", "block"), [("compact", 0), ("blocks", 4)])
+def test_each_element_may_say_how_many_fields_it_has(kind: str, block: int, tmp_path: Path) -> None:
+    """box2d's contacts of one or two points ("a loop runs over the fields of an element, not as often each time")."""
+    case, shape = joints(tmp_path)
+    chosen = candidate(relayout(shape, kind, block))
+    assert "> 6) __builtin_trap()" in emit_mockup(case.lifted, chosen, case.trace, case.structures)
+    compare(case, chosen, "plain", "restrict")
+
+
+@pytest.mark.parametrize(("used", "ends"), [(5, False), (7, True)])
+def test_an_element_with_more_fields_than_in_the_trace_is_stopped(used: int, ends: bool, tmp_path: Path) -> None:
+    case, shape = joints(tmp_path)
+    chosen = candidate(relayout(shape, "compact"))
+    case.arrays[0].view(np.int64)[17, 1] = used
     if ends:
         with pytest.raises(EndedError):
             in_child(lambda: case.run(chosen, "further")[0], 60)
