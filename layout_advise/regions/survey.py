@@ -42,7 +42,7 @@ class Surveyed:
 
 def regions_beside(start: RunContext, profiled: Profiled) -> tuple[Profiled, ...]:
     """The regions to study: those that the user names, or ``profiled`` and the hottest functions beside it until 90 % of the
-    samples are held, each with at least a tenth of them that no other one has."""
+    samples are held, each with at least a twentieth of them that no other one has."""
     settings = start.settings
     first, *named = _named(start, profiled) if settings.hotspot is not None else (profiled,)
     if settings.call is not None or settings.until not in ("measure", "report") or settings.regions < 2:
