@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from layout_advise.errors import LayoutAdviseError
+from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.mockup.ir.effects import BITS, Ty
 from layout_advise.mockup.ir.lifted import Imm
 
@@ -237,3 +238,9 @@ _SIMPLE: dict[str, _Form] = {
     "fptoui": lambda ty, a, source: f"({CTYPE[ty]})la_{source}_to_u{ty[1:]}({a[0]})",
     "fptoui.rint": lambda ty, a, source: f"({CTYPE[ty]})la_{source}_to_u{ty[1:]}(__builtin_rint{_suffix(source)}({a[0]}))",
 }
+
+
+def link_text(way: str, text: str, led: Structure) -> str:
+    """A pointer to an element of ``led`` as its code (``way`` "encode"), or the other way round ("decode")."""
+    (dim,) = led.dims
+    return f"la_{way}({text}, {integer(led.base, 'i64')}, {dim.stride}, {dim.count})"

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
+from layout_advise.mockup.emit.c_text import link_text
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.remap.conversion_view import FieldKey, view
+from layout_advise.mockup.remap.links import NO_LINKS, Links
 from layout_advise.mockup.remap.plan import RemapPlan
 
 _BY = {"whole": "", "div": " / {}", "mod": " % {}"}
@@ -74,31 +76,35 @@ def _skip(relayout: Relayout, statement: str) -> list[str]:
 
 
 def copy_functions(
-    candidate: Candidate | None, binding: Binding, plan: RemapPlan, first_buffer: Sequence[int]
+    candidate: Candidate | None, binding: Binding, plan: RemapPlan, first_buffer: Sequence[int], links: Links = NO_LINKS
 ) -> tuple[str, str]:
     """``la_copy_in`` and ``la_copy_out``: of the fields that a view around the call needs."""
     if candidate is None:
         return copy_function((), (), frozenset(), True), copy_function((), (), frozenset(), False)
     seen = view(candidate, binding, plan)
     return (
-        copy_function(candidate.relayouts, first_buffer, seen.inward, True),
-        copy_function(candidate.relayouts, first_buffer, seen.outward, False),
+        copy_function(candidate.relayouts, first_buffer, seen.inward, True, links),
+        copy_function(candidate.relayouts, first_buffer, seen.outward, False, links),
     )
 
 
 def copy_function(
-    relayouts: Sequence[Relayout], first_buffer: Sequence[int], fields: frozenset[FieldKey], inward: bool
+    relayouts: Sequence[Relayout],
+    first_buffer: Sequence[int],
+    fields: frozenset[FieldKey],
+    inward: bool,
+    links: Links = NO_LINKS,
 ) -> str:
     """``la_copy_in`` (``inward``) or ``la_copy_out`` of ``fields``; the first buffer of each of ``relayouts`` is given."""
     lines = [f"LA_EXPORT void la_copy_{'in' if inward else 'out'}(struct la_context *context)", "{", "    (void)context;"]
     for relayout, start in zip(relayouts, first_buffer, strict=True):
         maps = [m for m in relayout.fields if (relayout.structure.id, m.field) in fields]
         if maps:
-            lines += _copy_loops(relayout, start, maps, inward)
+            lines += _copy_loops(relayout, start, maps, inward, links)
     return "\n".join([*lines, "}"])
 
 
-def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward: bool) -> list[str]:
+def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward: bool, links: Links) -> list[str]:
     structure = relayout.structure
     indices = [f"i{k}" for k in range(len(structure.dims))]
     lines = [f"    /* {structure.name} */"]
@@ -114,7 +120,11 @@ def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward
         new = f"context->buffers[{start + mapped.buffer}] + {place_text(mapped, indices)}"
         to, source = (new, old) if inward else (old, new)
         cell = _CELLS.get(field.bytes)
-        if cell is None:
+        led = links.fields.get((structure.id, mapped.field))
+        if led is not None:
+            text = link_text("encode" if inward else "decode", f"*(const {cell}_u *)({source})", led)
+            lines.append(f"{pad}    *({cell}_u *)({to}) = {text};")
+        elif cell is None:
             lines.append(f"{pad}    __builtin_memcpy({to}, {source}, {field.bytes});")
         else:
             lines.append(f"{pad}    *({cell}_u *)({to}) = *(const {cell}_u *)({source});")

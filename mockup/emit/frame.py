@@ -148,6 +148,9 @@ def kernel_text(
         if not isinstance(writer, PackWriter) or number not in writer.lane_of:
             lines.append(f"    {CTYPE[ty]} {writer.text(Var(number, ty))} = 0;")
     live_in_values = {live.value.number for live in lifted.live_ins}
+    coded = [one for one in writer.context.links.codes if isinstance(one, Val | Var)]
+    kept = [one for one in coded if isinstance(one, Var) or one.number in scope.hoisted]
+    lines += [f"    int64_t {name} = 0;" for name in sorted(map(writer.code_name, kept))]
     for number, ty in sorted(scope.hoisted.items()):
         if number not in live_in_values:
             lines.append(f"    {CTYPE[ty]} {writer.called(Val(number, ty))} = 0;")

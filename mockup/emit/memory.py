@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Relayout
-from layout_advise.mockup.emit.c_text import CTYPE, integer
+from layout_advise.mockup.emit.c_text import CTYPE, integer, link_text
 from layout_advise.mockup.emit.copies import place_text
 from layout_advise.mockup.emit.packs.byte_masks import ByteMask
 from layout_advise.mockup.emit.packs.lined_up import lined_up
@@ -43,7 +43,12 @@ class MemoryWriter(ElementPlaces):
         place = self.plan.places.get(load.uid)
         self.name_load(load, place)
         places = self.pieces(load, place)
-        self.put(f"{self.declare(load.value)} = {self.altered(load, self.loaded(load, place, places))};")
+        text = self.altered(load, self.loaded(load, place, places))
+        led = self.context.links.accesses.get(load.uid)
+        if led is not None:
+            self.put(f"{self.declare_code(load.value)} = {text};")
+            text = link_text("decode", self.code_name(load.value), led)
+        self.put(f"{self.declare(load.value)} = {text};")
 
     def altered(self, load: Load, text: str) -> str:
         """What was loaded; all of its bits are others where it is wrong on purpose."""
@@ -75,7 +80,9 @@ class MemoryWriter(ElementPlaces):
     def store(self, store: Store) -> None:
         """A store, in one or several pieces."""
         place = self.plan.places.get(store.uid)
-        for line in self.stored(store, place, self.pieces(store, place), self.text(store.stored)):
+        led = self.context.links.accesses.get(store.uid)
+        value = self.text(store.stored) if led is None else self.code(store.stored, led)
+        for line in self.stored(store, place, self.pieces(store, place), value):
             self.put(line)
 
     def stored(self, store: Store, place: ElementPlace | None, places: Sequence[str], value: str) -> list[str]:

@@ -65,6 +65,22 @@ typedef la_i8x32 la_i8x32_u __attribute__((may_alias, aligned(1)));
 #define LA_MASK32(...) ((uint32_t)__builtin_ia32_pmovmskb256((la_v32i8)(__VA_ARGS__)))
 #endif
 
+/* A pointer to one of `count` elements of `stride` bytes from `base` on is kept as 1 + its number, all others as they are. */
+LA_INLINE int64_t la_encode(int64_t pointer, int64_t base, int64_t stride, int64_t count)
+{
+    const uint64_t distance = (uint64_t)pointer - (uint64_t)base;
+    if (distance < (uint64_t)(stride * count) && distance % (uint64_t)stride == 0)
+        return (int64_t)(distance / (uint64_t)stride) + 1;
+    if ((uint64_t)pointer - 1 < (uint64_t)count)
+        __builtin_trap(); /* it would be taken for a number */
+    return pointer;
+}
+
+LA_INLINE int64_t la_decode(int64_t code, int64_t base, int64_t stride, int64_t count)
+{
+    return (uint64_t)code - 1 < (uint64_t)count ? base + stride * (code - 1) : code;
+}
+
 /* Whether an old address is one of the ``size`` bytes from ``base`` on: what an access goes to that reaches other memory too. */
 #define LA_WITHIN(address, base, size) ((uint64_t)(address) - (uint64_t)(base) < (uint64_t)(size))
 

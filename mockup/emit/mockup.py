@@ -48,6 +48,7 @@ from layout_advise.mockup.evidence.binding import accesses, bind
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.remap.entered_indices import entered_sites, translated
+from layout_advise.mockup.remap.links import NO_LINKS, find_links
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.tracer.trace.trace import Trace
 
@@ -105,7 +106,7 @@ def emit(
         not settings.turned and settings.blocks is None and nothing_packed(lifted),
         overlaps(lifted.body, context.plan, context.pointers),
         bool(context.simd.abreast or packs.at),
-        translated(context.plan, lifted, context.entered),
+        translated(context.plan, lifted, context.entered, context.links),
     )
 
 
@@ -159,7 +160,14 @@ def _context(
         masks=byte_masks(lifted, SSE if settings.check else settings.vector_bytes),
         simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
         entered={} if trace.threads else entered_sites(placed, lifted),
+        links=find_links(lifted, placed, candidate) if _with_links(settings, trace) else NO_LINKS,
     )
+
+
+def _with_links(settings: EmitSettings, trace: Trace) -> bool:
+    """Whether pointers may become numbers of elements: not where the program's own bytes are put into the new arrays between
+    calls, or accesses are written side by side."""
+    return settings.variant in ("plain", "restrict") and not settings.put and not trace.threads
 
 
 def _known_registers(lifted: Lifted, trace: Trace, scope: Scope, varying: frozenset[int]) -> dict[int, int]:
@@ -201,7 +209,7 @@ def _head(lifted: Lifted, context: WriterContext, arrays: NewArrays, settings: E
 def _copies(candidate: Candidate | None, context: WriterContext, arrays: NewArrays, settings: EmitSettings) -> Iterator[str]:
     """The functions that copy in and out, and those of the maps in a check build."""
     yield chosen_tables(arrays.relayouts)
-    yield from copy_functions(candidate, context.binding, context.plan, arrays.first)
+    yield from copy_functions(candidate, context.binding, context.plan, arrays.first, context.links)
     if settings.check or settings.put:
         for relayout, first in zip(arrays.relayouts, arrays.first, strict=True):
             yield map_function(relayout, first, context.maps[relayout.structure.id])

@@ -127,6 +127,11 @@ class ElementPlaces(Text):
         if start is None and site.number in self.context.entered:
             self.enter(self.context.entered[site.number])
             return
+        if start is None and site.number in self.context.links.sites:
+            (atom, _), *_ = site.offset.terms
+            self.take_for_granted(site)
+            self.put(f"const int64_t {self.digit(site.number, 0)} = {self.code(atom, structure)} - 1;")
+            return
         rest = self.given.of(("rest", site.number), f"rest{site.number}")
         single = len(structure.dims) == 1
         self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")

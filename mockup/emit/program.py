@@ -37,6 +37,7 @@ from layout_advise.mockup.ir.lifted import (
     WayEnd,
     everything,
 )
+from layout_advise.mockup.remap.links import is_null
 
 MOST_PEELED = 16
 """Loops of so few iterations a compiler may write out: how many there are is kept from it (``docs/decisions/0048``)."""
@@ -79,8 +80,12 @@ class BodyWriter(MemoryWriter):
         elif isinstance(item, Let) and item.uid in self.context.masks:
             self.put(f"{self.declare(item.value)} = {self.byte_mask(self.context.masks[item.uid])};")
         elif isinstance(item, Let):
-            args = [self.text(a) for a in item.args]
+            args = self.compared_codes(item) or [self.text(a) for a in item.args]
             self.put(f"{self.declare(item.value)} = {operation(item.name, item.value.ty, args, [a.ty for a in item.args])};")
+            led = self.context.links.codes.get(item.value)
+            if led is not None:
+                yes, no = (self.code(a, led) for a in item.args[1:])
+                self.put(f"{self.declare_code(item.value)} = {args[0]} ? {yes} : {no};")
         elif isinstance(item, LetLinear):
             self.put(f"{self.declare(item.value)} = (int64_t)({self.linear(item.linear, wide=True)});")
         elif isinstance(item, Load):
@@ -109,6 +114,13 @@ class BodyWriter(MemoryWriter):
         elif isinstance(item, LiftedLoop):
             self.loop(item)
 
+    def compared_codes(self, item: Let) -> list[str]:
+        """The codes of two links that are compared, in place of the pointers; empty where they are not links."""
+        codes = self.context.links.codes
+        led = next((codes[a] for a in item.args if a in codes), None) if item.name in ("eq", "ne") else None
+        known = led is not None and all(is_null(a) or codes.get(a) is led for a in item.args)
+        return [self.code(a, led) for a in item.args] if led is not None and known else []
+
     def label(self, number: int) -> str:
         """The C label; labels in a second copy of a loop body get a suffix."""
         return self.labels.get(number, f"L{number}" if number >= 0 else f"exit{-number}")
@@ -119,15 +131,19 @@ class BodyWriter(MemoryWriter):
         clash = any(
             not isinstance(a.operand, Imm | Val) and a.operand.number in written - {a.variable.number} for a in group
         )
+        given = [(self.text(a.variable), CTYPE[a.variable.ty], self.text(a.operand)) for a in group]
+        codes = ((a, self.context.links.codes.get(a.variable)) for a in group)
+        # codes first: one that is worked out is of a value that is not there any more afterwards
+        coded = [(self.code_name(a.variable), "int64_t", self.code(a.operand, led)) for a, led in codes if led is not None]
         if not clash:
-            for assign in group:
-                self.put(f"{self.text(assign.variable)} = {self.text(assign.operand)};")
+            for name, _, text in (*coded, *given):
+                self.put(f"{name} = {text};")
             return
-        kept = [self.temporary("t") for _ in group]
-        for name, assign in zip(kept, group, strict=True):
-            self.put(f"const {CTYPE[assign.variable.ty]} {name} = {self.text(assign.operand)};")
-        for name, assign in zip(kept, group, strict=True):
-            self.put(f"{self.text(assign.variable)} = {name};")
+        kept = [(self.temporary("t"), *one) for one in (*coded, *given)]
+        for held, _, kind, text in kept:
+            self.put(f"const {kind} {held} = {text};")
+        for held, name, _, _ in kept:
+            self.put(f"{name} = {held};")
 
     def opaque(self, call: OpaqueCall) -> None:
         """A call of machine code: registers through a record, see ``opaque.h``; or a string instruction."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from layout_advise.layoutalgebra.derive.structure import Axis
+from layout_advise.layoutalgebra.derive.structure import Axis, Structure
 from layout_advise.mockup.emit.arrays import FieldPointers
-from layout_advise.mockup.emit.c_text import CTYPE, constant, integer
+from layout_advise.mockup.emit.c_text import CTYPE, constant, integer, link_text
 from layout_advise.mockup.emit.names import Names
 from layout_advise.mockup.emit.packs.byte_masks import ByteMask
 from layout_advise.mockup.emit.scope import Scope
 from layout_advise.mockup.emit.simd.chosen_loops import SimdLoops
 from layout_advise.mockup.evidence.binding import Binding
-from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val
+from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val, Var
 from layout_advise.mockup.remap.entered_indices import Entered
+from layout_advise.mockup.remap.links import NO_LINKS, Links, is_null
 from layout_advise.mockup.remap.plan import RemapPlan
 
 
@@ -55,6 +56,7 @@ class WriterContext:
     simd: SimdLoops
     entered: Mapping[int, Entered]
     """By site, the indices that the call brings along."""
+    links: Links = NO_LINKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,16 @@ class Text:
             return self.called(operand)
         return self.given.of(("variable", operand.number), f"x{operand.number}")
 
+    def code_name(self, operand: Val | Var) -> str:
+        """The name of the code of a link that a value or a variable holds."""
+        return self.given.of(("code", operand), f"code_{'x' if isinstance(operand, Var) else ''}{operand.number}")
+
+    def code(self, operand: Operand, led: Structure) -> str:
+        """The code of a pointer to an element of ``led``: known, or worked out by a division."""
+        if isinstance(operand, Val | Var) and self.context.links.codes.get(operand) is led:
+            return self.code_name(operand)
+        return "0" if is_null(operand) else link_text("encode", self.text(operand), led)
+
     def called(self, value: Val, wanted: str = "") -> str:
         """Returns the name of ``value``; the first time that it is asked for one like ``wanted``."""
         if value.number not in self.names:
@@ -175,6 +187,11 @@ class Text:
         if value.number not in self.bases:
             self.bases[value.number] = self.given.new(f"base_{self.text(value)}")
         return self.bases[value.number]
+
+    def declare_code(self, value: Val) -> str:
+        """Left side of a code's definition."""
+        name = self.code_name(value)
+        return name if value.number in self.scope.hoisted else f"const int64_t {name}"
 
     def declare(self, value: Val) -> str:
         """Left side of a definition."""

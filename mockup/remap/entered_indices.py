@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from layout_advise.mockup.evidence.binding import Access, accesses
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted, Val
+from layout_advise.mockup.remap.links import NO_LINKS, Links
 from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan, Site
 
 MOST_ENTERED = 64
@@ -46,10 +47,11 @@ def goes_on_alike(access: Access, place: ElementPlace, entered: Entered) -> bool
     return not place.terms and moved == dict(place.along)
 
 
-def translated(plan: RemapPlan, lifted: Lifted, entered: Mapping[int, Entered]) -> frozenset[str]:
+def translated(plan: RemapPlan, lifted: Lifted, entered: Mapping[int, Entered], links: Links = NO_LINKS) -> frozenset[str]:
     """Ids of the structures of which addresses are made places one by one: each access is tested, or the index is made of a
-    pointer that the innermost loop loads."""
-    found = set(plan.by_pointer)
+    pointer that the innermost loop loads, and that is no link."""
+    loaded = (plan.places[uid] for uid in plan.by_pointer)
+    found = {place.relayout.structure.id for place in loaded if place.site.number not in links.sites}
     for access in accesses(lifted.body):
         place = plan.places.get(access.uid)
         if place is not None and place.within is not None:

@@ -104,9 +104,9 @@ class RemapPlan:
     lows: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """By access to a merged structure, the digits of the lowest element where its reference went, and how often it did."""
 
-    by_pointer: frozenset[str] = frozenset()
-    """Ids of the structures to which an index is made of a pointer that the innermost loop loads, in whose place a source
-    would have an index."""
+    by_pointer: frozenset[int] = frozenset()
+    """The accesses for which an index is made of a pointer that the innermost loop loads, in whose place a source would have
+    an index."""
     bounds: Mapping[int, Sequence[Given]] = field(default_factory=dict)
     """By loop over fields of an element how often it goes on at most, where no site can ask."""
 
@@ -217,7 +217,7 @@ class _Planner:
         self.places: dict[int, ElementPlace] = {}
         self.sites: dict[int, list[Site]] = {}
         self.written: set[tuple[str, int]] = set()
-        self.by_pointer: set[str] = set()
+        self.by_pointer: set[int] = set()
         self.bounds: dict[int, list[Given]] = {}
         self.count = 0
 
@@ -310,7 +310,7 @@ class _Planner:
         if moves_as_one(relayout) or all(read_again(atom, chain[-1]) for atom in changing):
             return access  # as a source in the new layout does
         if all(is_loaded(atom, chain[-1]) for atom in changing):
-            self.by_pointer.add(relayout.structure.id)
+            self.by_pointer.add(access.uid)
             return access
         why = "its address has no part that an index can be made of (a pointer changes in the inner loop)"
         raise RemapError(described(access, relayout), why)

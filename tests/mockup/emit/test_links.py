@@ -1,0 +1,136 @@
+"""Pointers between records that a layout moves are the numbers of records in the new arrays, as a source would have them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.mockup.emit import emit
+from tests.support.killable import EndedError, in_child
+from tests.support.mockups.case import FLAGS, Case
+from tests.support.mockups.native import candidate, relayout
+
+COUNT = 60
+
+WALKED = """
+struct node { double key, other; struct node *next, *back; };
+double kernel(struct node *first, struct node *outside, double *out)
+{
+    double sum = 0;
+    for (struct node *p = first; p; p = p->next) {
+        sum = sum * 0.5 + p->key;
+        if (p == outside) sum += 7;
+    }
+    *out = sum;
+    return sum;
+}"""
+
+REVERSED = """
+struct node { double key, other; struct node *next, *back; };
+double kernel(struct node *first, struct node *outside, double *out)
+{
+    struct node *before = 0, *p = first;
+    while (p) {
+        struct node *next = p->next;
+        p->next = before;
+        p->back = next;
+        before = p;
+        p = next;
+    }
+    double last = before ? before->key : 0;
+    *out = last;
+    return last;
+}"""
+
+MERGED = """
+struct node { double key, other; struct node *next, *back; };
+double kernel(struct node *a, struct node *b, double *out)
+{
+    struct node *last = 0;
+    double sum = 0;
+    while (a && b) {
+        struct node *least;
+        if (a->key < b->key) { least = a; a = a->next; } else { least = b; b = b->next; }
+        if (last) last->next = least;
+        least->back = last;
+        last = least;
+        sum = sum * 0.5 + least->other;
+    }
+    if (last) last->next = a ? a : b;
+    *out = sum;
+    return sum;
+}"""
+
+MARKED = """
+struct node { double key, other; struct node *next, *back; };
+double kernel(struct node *first, struct node *outside, double *out)
+{
+    double sum = 0;
+    struct node *p = first;
+    for (long k = 0; k < 200; k++) {
+        sum = sum * 0.5 + p->key;
+        p->back = k % 3 ? p->next : outside;
+        struct node *next = p->next;
+        if (next == outside) next = first;
+        p = next;
+    }
+    *out = sum;
+    return sum;
+}"""
+
+
+def nodes(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, Structure]:
+    """Two lists in one array, in random order; the last node of the second leads to a record elsewhere (``MARKED``)."""
+    case = Case(source, "kernel", (*flags, "-ffp-contract=off"), where)
+    random = np.random.default_rng(5)
+    data, apart, out = np.zeros((COUNT, 4)), np.zeros(4), np.zeros(1)
+    data[:, :2] = random.random((COUNT, 2))
+    order = random.permutation(COUNT)
+    starts = [order[: COUNT // 2], order[COUNT // 2 :]]
+    for half in starts:
+        half[...] = half[np.argsort(data[half, 0])]
+        data.view(np.int64)[half[:-1], 2] = data.ctypes.data + 32 * half[1:]
+    first, second = (data.ctypes.data + 32 * int(half[0]) for half in starts)
+    if source is MARKED:
+        data.view(np.int64)[starts[0][-1], 2] = apart.ctypes.data
+    if source is not MERGED:
+        second = apart.ctypes.data
+    case.arrays, case.integers = [data, apart, out], [first, second, out.ctypes.data]
+    fields = (
+        Field("key", 0, 8, "double"), Field("other", 8, 8, "double"), Field("next", 16, 8), Field("back", 24, 8),
+    )  # fmt: skip
+    shape = Structure("s0", "first", data.ctypes.data, data.nbytes, (Dim(COUNT, 32),), fields)
+    case.structures = (shape,)
+    case.prepare()
+    return case, shape
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
+@pytest.mark.parametrize("source", [WALKED, REVERSED, MERGED, MARKED], ids=["walked", "reversed", "merged", "marked"])
+def test_links_are_numbers_of_records(source: str, kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    """Bytes, places and values are those of the original, NULL and pointers to records elsewhere too."""
+    case, shape = nodes(source, flags, tmp_path)
+    chosen = candidate(relayout(shape, kind))
+    made = emit(case.lifted, chosen, case.trace, case.structures)
+    assert "la_decode" in made.text
+    assert not made.translated
+    assert not re.search(r"/ 32\)?;", made.text[made.text.index("kernel_mockup") :].split("la_enter")[0])
+    for variant in ("plain", "restrict"):
+        assert case.run(chosen, variant, variant=variant)[0] == case.expected
+    found, done = case.run(chosen, "check", check=True)  # a wrong map would lead round in circles
+    assert (found, done.mismatches) == (case.expected, 0)
+    assert done.remapped > 0
+
+
+def test_what_could_be_a_number_as_well_as_a_pointer_ends_the_mock_up(tmp_path: Path) -> None:
+    """A small number where links are: it would come back as a pointer."""
+    case, shape = nodes(WALKED, FLAGS["O2"], tmp_path)
+    case.before[0].view(np.int64)[7, 2] = 12
+    case.restore()
+    with pytest.raises(EndedError):
+        in_child(lambda: case.run(candidate(relayout(shape, "soa")), "small")[0], 60)
