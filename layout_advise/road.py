@@ -47,7 +47,14 @@ from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays
 from layout_advise.measure.mode import times_of_original
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.snapshots import snapshots
-from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more, time_original
+from layout_advise.measure.stage import (
+    KindTimed,
+    measure_again,
+    measure_kind,
+    measure_more,
+    seconds_of,
+    time_original,
+)
 from layout_advise.measure.thread_counts import Runner, by_threads
 from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.remap.conversion_view import NOTHING, View
@@ -149,7 +156,7 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     if why is not None or (decided.decision is None and decided.verdict.reason == Reason.NOT_IN_SITU):
         complete, retry = True, LongCall()
     conditions = conditions_of(case, seen, decided)
-    return Studied(describe.measured(case, seen, decided), conditions, complete, retry, decided.live)
+    return Studied(describe.measured(case, seen, decided), conditions, complete, retry, decided.live, decided.took)
 
 
 def _modelled(case: Case, proposed: Proposed, verdict: Verdict) -> Studied:
@@ -173,20 +180,28 @@ def _tried(
         return unwatched(seen), Decided(verified, None, problem)
     copies = snapshots(case, parked, stack)
     views = views_of(source, candidates)
-    bench = LiveBench(case, verified.built.source, parked.allocations())
-    named = {str(v): m.same_as or v for v, m in verified.built.mockups.items()}
-    live = LiveWays(bench, partial(_subject, case.space, verified.built, views), named)
+    live = _live_ways(case, parked, verified, views)
     if (unlike := _unlike_alone(case, seen, verified, copies)) is not None:
         alone = _decided_live(case, proposed, verified, copies, unlike, live.trial)
-        return unwatched(seen), Decided(verified, None, alone.verdict, views, alone=alone, live=live)
+        return unwatched(seen), Decided(verified, None, alone.verdict, views, alone=alone, live=live, took=live.bench.took)
     proposed = replace(proposed, seen=watched(case, seen))
+    live.bench.begin()
     timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
     decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial)
     _write_times(case, decision)
     verdict = _completed(decision, case, proposed, others)
     threads = _by_threads(timed[0], parked, verified, proposed, decision, copies)
-    return proposed.seen, Decided(verified, decision, verdict, views, others.left_out, threads, live=live)
+    took = live.bench.took
+    return proposed.seen, Decided(verified, decision, verdict, views, others.left_out, threads, live=live, took=took)
+
+
+def _live_ways(case: Case, parked: AgentProcess, verified: Verified, views: Mapping[str, View]) -> LiveWays:
+    """The way to try in the running program what was verified; the region's seconds begin."""
+    bench = LiveBench(case, verified.built.source, parked.allocations(), seconds_of(case))
+    bench.begin()
+    named = {str(v): m.same_as or v for v, m in verified.built.mockups.items()}
+    return LiveWays(bench, partial(_subject, case.space, verified.built, views), named)
 
 
 def _problem(verified: Verified) -> Verdict | None:

@@ -36,6 +36,11 @@ class KindTimed:
     """Until when (``own_time``) further processes may be begun."""
 
 
+def seconds_of(case: Case) -> float:
+    """The seconds that a region has for measuring and for trials in the running program."""
+    return next(s for s in (case.seconds, case.settings.budget, MEASURE.budget_s) if s is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class TimedAgain:
     """A candidate and what it is compared with, built anew. ``vectors``: whether builds without vector instructions were
@@ -52,7 +57,7 @@ def measure_kind(
 
     Candidates are timed with their code at several places where times depend on these and the original takes as long in the
     snapshot as in the program: else several calls in a row are going to be timed."""
-    source, budget = built.source, case.settings.budget or MEASURE.budget_s
+    source, budget = built.source, seconds_of(case)
     end = own_time() + budget
     around = case.timed_calls if case.settings.temporary else None
     contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)
@@ -87,7 +92,7 @@ def _bench(case: Case, seen: Observation, snapshots: Snapshots, budget: float, *
 
 def time_original(case: Case, seen: Observation, snapshots: Snapshots) -> Timings:
     """Times the original alone, in a few processes."""
-    bench = _bench(case, seen, snapshots, case.settings.budget or MEASURE.budget_s)
+    bench = _bench(case, seen, snapshots, seconds_of(case))
     return bench.measure((), "timing the original", MEASURE.look_restores)
 
 
