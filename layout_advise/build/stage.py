@@ -16,6 +16,7 @@ from layout_advise.build.mockups import (
     make_ending,
     place_identity,
     twins,
+    with_late,
 )
 from layout_advise.build.policy import BUILD
 from layout_advise.layoutalgebra.derive.structure import Candidate
@@ -64,7 +65,9 @@ def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate])
     plain = replace(source.compiler, short=False, last=())
     wanted = recipes(candidates, source.code, better_kept(source, plain, space.scratch / "kept"))
     folder = space.region.mockups
-    made = twins(make_all(wanted, source, source.compiler, folder, counted(space), late=source.hangs_on_place))
+    made = twins(make_all(wanted, source, source.compiler, folder, counted(space)))
+    if source.hangs_on_place:
+        made = with_late(made, source, source.compiler, folder)
     made |= reached_alike(made, source, folder)
     wanted = tuple(m.recipe for m in made.values() if m.same_as is None)
     placed = place_identity(identity_of_loops(made), source.loop, source.kernel, plain) if source.loop is not None else None
@@ -165,8 +168,9 @@ def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[V
     late = {v for v, m in built.mockups.items() if m.late is not None}
     folder = space.scratch / f"again{source.trace.call}"
     compiler = source.compiler.with_flags(LESS_ALIGNED)
-    again = make_all(fresh, source, compiler, folder, counted(space), late=places and source.hangs_on_place)
-    again = {v: m if v in late else replace(m, late=None) for v, m in again.items()}
+    again = make_all(fresh, source, compiler, folder, counted(space))
+    if places and source.hangs_on_place:
+        again |= with_late({v: m for v, m in again.items() if v in late}, source, compiler, folder)
     found = worth_timing({v: m.path for v, m in again.items() if m.path is not None}, variant, source.kernel)
     elsewhere = {}
     if places and source.hangs_on_place and IDENTITY in again:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from layout_advise.build.code_places import moved
-from layout_advise.build.mockups import LateLoads, Mockup, make_all
+from layout_advise.build.mockups import LateLoads, Mockup, make_all, with_late
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.propose.compiler import Compiled
@@ -41,11 +42,12 @@ def kernel(source: str, where: Path, used: tuple[int, ...] = (1, 2, 4)) -> Rows:
     return rows(source, work, used, where, FLAGS)
 
 
-def made(one: Rows, layout: Candidate | None, where: Path, *, late: bool = True) -> Mockup:
+def made(one: Rows, layout: Candidate | None, where: Path, twin: Variant | None = None) -> Mockup:
     recipe = Recipe(IDENTITY if layout is None else C1, layout, checked=False)
     code = Code(one.lifted, one.lifted)
     source = Source(code, one.lifted, one.trace, (one.structure,), Compiled("gcc", FLAGS))
-    (found,) = make_all([recipe], source, source.compiler, where, late=late).values()
+    built = {v: replace(m, same_as=twin) for v, m in make_all([recipe], source, source.compiler, where).items()}
+    (found,) = with_late(built, source, source.compiler, where).values()
     assert found.path is not None, found.reason
     return found
 
@@ -72,11 +74,11 @@ def test_two_of_the_builds_at_other_places_have_it(tmp_path: Path) -> None:
     assert sources == [found.source, found.late.source, found.late.source]
 
 
-def test_there_is_none_where_it_is_the_same_and_where_none_is_asked_for(tmp_path: Path) -> None:
-    for source, used, late in ((ONE_LOAD, (0,), True), (PRESSURE, (1, 2, 4), False)):
-        where = tmp_path / f"{late}"
+def test_there_is_none_where_it_is_the_same_and_of_the_machine_code_of_another_one(tmp_path: Path) -> None:
+    for source, used, twin in ((ONE_LOAD, (0,), None), (PRESSURE, (1, 2, 4), IDENTITY)):
+        where = tmp_path / f"{twin}"
         where.mkdir()
-        assert made(kernel(source, where, used), None, where / "made", late=late).late is None
+        assert made(kernel(source, where, used), None, where / "made", twin).late is None
 
 
 def test_what_does_not_do_the_same_is_not_timed(tmp_path: Path) -> None:
