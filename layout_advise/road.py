@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
 from layout_advise.build.mockups import identity_of_loops
-from layout_advise.build.stage import Built, build_all, build_ending, build_general
+from layout_advise.build.stage import Built, build_all, build_ending, build_general, late_loads
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_more, with_peers
@@ -76,6 +76,7 @@ from layout_advise.reports.model.threads import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.verify.compare import compared_late
 from layout_advise.verify.stage import Verified
 from layout_advise.verify.verify import Subject
 from layout_advise.workspace import Workspace
@@ -186,7 +187,8 @@ def _tried(
         return unwatched(seen), Decided(verified, None, alone.verdict, views, alone=alone, live=live, took=live.bench.took)
     proposed = replace(proposed, seen=watched(case, seen))
     live.bench.begin()
-    timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies)]
+    late = partial(_late_loads, case, parked)
+    timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies, late)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
     decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial)
     _write_times(case, decision)
@@ -202,6 +204,12 @@ def _live_ways(case: Case, parked: AgentProcess, verified: Verified, views: Mapp
     bench.begin()
     named = {str(v): m.same_as or v for v, m in verified.built.mockups.items()}
     return LiveWays(bench, partial(_subject, case.space, verified.built, views), named)
+
+
+def _late_loads(case: Case, parked: AgentProcess, built: Built, variants: Collection[Variant]) -> Built:
+    """``built`` with the loads of these candidates in another order, too, where that does what the original does."""
+    made = late_loads(case.space, built, variants)
+    return replace(built, mockups={**built.mockups, **compared_late(case.space, parked, built.source, made)})
 
 
 def _problem(verified: Verified) -> Verdict | None:

@@ -66,15 +66,23 @@ def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate])
     wanted = recipes(candidates, source.code, better_kept(source, plain, space.scratch / "kept"))
     folder = space.region.mockups
     made = twins(make_all(wanted, source, source.compiler, folder, counted(space)))
-    if source.hangs_on_place:
-        made = with_late(made, source, source.compiler, folder)
     made |= reached_alike(made, source, folder)
     wanted = tuple(m.recipe for m in made.values() if m.same_as is None)
     placed = place_identity(identity_of_loops(made), source.loop, source.kernel, plain) if source.loop is not None else None
     made |= {placed.recipe.variant: placed} if placed is not None else {}
     if source.hangs_on_place:
-        made |= moved_identities((made[v] for v in FORMS_OF_IDENTITY if v in made), plain.executable)
+        identities = with_late({v: made[v] for v in FORMS_OF_IDENTITY if v in made}, source, source.compiler, folder)
+        made |= identities | moved_identities(identities.values(), plain.executable)
     return Built(source, wanted, made)
+
+
+def late_loads(space: Workspace, built: Built, variants: Collection[Variant]) -> dict[Variant, Mockup]:
+    """Those of ``variants`` also with their loads in another order, where times depend on that; not compared yet."""
+    if not built.source.hangs_on_place:
+        return {}
+    source, known = built.source, {v: built.mockups[v] for v in variants}
+    found = with_late(known, source, source.compiler, space.region.mockups)
+    return {v: m for v, m in found.items() if m.late is not None}
 
 
 def reached_alike(made: Mockups, source: Source, folder: Path) -> dict[Variant, Mockup]:

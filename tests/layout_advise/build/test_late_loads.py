@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from layout_advise.build.code_places import moved
 from layout_advise.build.mockups import LateLoads, Mockup, make_all, with_late
+from layout_advise.build.stage import Built
+from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.measure import stage
+from layout_advise.measure.stage import KindTimed
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.recipes import Code, Recipe
 from layout_advise.propose.source import Source
+from layout_advise.verify import compare
 from layout_advise.verify.compare import without_failed
-from layout_advise.verify.verify import Finding
+from layout_advise.verify.verify import Finding, Subject
 from tests.support.mockups.native import Rows, rows
 
 C1 = Variant("c1")
@@ -104,3 +112,49 @@ def test_short_loops_are_compiled_as_a_source_is(short: bool, loads: int, tmp_pa
     code = subprocess.run(["objdump", "-d", str(found.path)], capture_output=True, text=True, check=True).stdout
     read = re.findall(r"v(?:movu|mul|add)pd \S*\(%r\S+\),%ymm\d", code)
     assert len(read) == loads
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_cannot_be_compared_is_not_timed(fails: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The comparison is one of its own, later than that of the mock-ups themselves, and a stop in it ends nothing else."""
+    one = kernel(PRESSURE, tmp_path)
+    layout = one.layout("soa")
+    item = made(one, layout, tmp_path / "made")
+    subjects: list[Subject] = []
+
+    def found(space: object, program: object, source: object, given: Sequence[Subject]) -> dict[Variant, Finding]:
+        subjects.extend(given)
+        if fails:
+            raise SnapshotError("the original cannot be run")
+        return {C1.reordered: Finding(None)}
+
+    monkeypatch.setattr(compare, "_found", found)
+    source = Source(Code(one.lifted, one.lifted), one.lifted, one.trace, (one.structure,), Compiled("gcc", FLAGS))
+    kept = compare.compared_late(cast("Any", None), cast("Any", None), source, {C1: item})
+    assert (kept[C1].late is None) == fails
+    assert item.late is not None
+    assert [(s.variant, s.mockup, s.check) for s in subjects] == [(C1.reordered, item.late.path, None)]
+
+
+def test_the_other_order_is_made_of_the_winner_only_where_it_was_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, rebuilt = [], []
+
+    def late(built: Built, variants: Collection[Variant]) -> Built:
+        asked.append(tuple(variants))
+        return replace(built, wanted=())
+
+    def rebuild(space: object, built: Built, variant: Variant, others: object, *, places: bool) -> Built:
+        rebuilt.append(built)
+        return built
+
+    monkeypatch.setattr(stage, "rebuild", rebuild)
+    monkeypatch.setattr(stage, "time_built", lambda *_, **__: None)
+    nothing = cast("Any", None)
+    built = Built(nothing, (Recipe(C1),), {})
+    case = cast("Any", SimpleNamespace(space=None))
+    times = cast("Any", SimpleNamespace(contest=SimpleNamespace(compared_with=())))
+    known = KindTimed(case, built, times)
+    for timed, places in ((replace(known, late=late), True), (replace(known, late=late), False), (known, True)):
+        stage.measure_again(timed, C1, nothing, "steady", unrolled=False, places=places)
+    assert asked == [(C1,)]
+    assert [one.wanted for one in rebuilt] == [(), built.wanted, built.wanted]
