@@ -71,8 +71,8 @@ def in_time(
     timeout: float,
     pace: float = 0.0,
 ) -> Found:
-    """What ``run`` gives in the seconds that it is handed: its part of what is left, where as long as so many such runs is
-    still ``needed``, it included, and no more than ``timeout``. ``pace``: what each of them takes at least. Raises
+    """Returns what ``run`` gives in the seconds that it is handed: its part of what is left, where as long as so many such
+    runs is still ``needed``, it included, and no more than ``timeout``. ``pace``: what each of them takes at least. Raises
     :class:`TooSlowError` where there is no time for all of these, also during it."""
     now, known = own_time(), min((one.seconds for one in ordinary), default=None)
     seconds = min(time.of_run(now, needed, known), timeout)

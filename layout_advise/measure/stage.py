@@ -23,7 +23,7 @@ from layout_advise.tracer.sampling.turns import own_time
 from layout_advise.verify.compare import Findings
 
 WithLate = Callable[[Built, Collection[Variant]], Built]
-"""What was built, of these candidates also with their loads in another order, where that does the same."""
+"""Returns what was built, of these candidates also with their loads in another order, where that does the same."""
 
 
 @dataclass(frozen=True, slots=True)

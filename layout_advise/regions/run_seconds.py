@@ -20,12 +20,12 @@ class RunSeconds:
 
     @property
     def left(self) -> float:
-        """What all regions together have not spent yet."""
+        """The seconds that all regions together have not spent yet."""
         return max(0.0, CHOOSE.regions_budgets * self.each - self.spent)
 
     def of(self, share: float, waiting: Sequence[float] = ()) -> float:
-        """What a region with ``share`` of the samples has, where others with the shares ``waiting`` come after it: its part
-        of what is left, and no more beside the hottest one's than its share is."""
+        """The seconds of a region with ``share`` of the samples, where others with the shares ``waiting`` come after it: its
+        part of what is left, and no more beside the hottest one's than its share is."""
         together = share + sum(waiting)
         part = self.left * share / together if together else self.left
         most = self.each * min(1.0, share / self.hottest) if self.hottest else self.each
@@ -37,7 +37,7 @@ class RunSeconds:
 
     @property
     def for_plan(self) -> float:
-        """What the run of a plan has: what is left, as far as one region would have it, or the least of a trial."""
+        """The seconds that the run of a plan has: those left, as far as one region would have them, or the least of a trial."""
         return max(min(self.left, self.each), MEASURE.live_s)
 
 
