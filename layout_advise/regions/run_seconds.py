@@ -37,7 +37,7 @@ class RunSeconds:
 
     @property
     def for_plan(self) -> float:
-        """The seconds that the run of a plan has: as many as one region, as far as they are left, or the least of a trial."""
+        """The seconds that the run of a plan has: as many as one region, as far as they are left, or the least of one."""
         return max(min(self.left, self.each), MEASURE.live_s)
 
 
