@@ -141,12 +141,11 @@ class LiveBench:
     def time(self, mockup: Path) -> TrialTime:
         """How long the trial of a mock-up may take that begins now. Raises where it cannot be made in that time."""
         now, alone = own_time(), self.case.profiled.run.seconds
-        others = self.times is not None and mockup not in self.tried
         begun, over = self.times = self.times or (now, trials_end(now, self.begun + self.seconds, self.seconds))
         found = trial_time(begun, over, alone, now, again=mockup in self.tried)
         runs = 4 - len(self.ordinary) + PAIRS
         if runs * alone > found.until - now:
-            if others:
+            if self.tried and mockup not in self.tried:
                 raise NoTrialError("the time for trials went into others")
             left = f"{found.until - now:.0f} s"
             raise NoTrialError(f"the program takes {alone:.0f} s, and would have to run {runs} times in {left} (--budget)")

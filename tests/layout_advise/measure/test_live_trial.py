@@ -347,6 +347,14 @@ def test_trials_have_what_measuring_left(monkeypatch: pytest.MonkeyPatch) -> Non
     assert one.time(Path("m.so")).until == clock.now + 15.0
 
 
+def test_a_program_that_takes_too_long_by_itself_does_so_for_each_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time went into others where none was tried."""
+    monkeypatch.setattr(live_trial, "run_live", Played().run)
+    one = bench(seconds=20.0)
+    reasons = [one.trial(replace(subject(), mockup=Path(f"{k}.so"))).reason for k in range(2)]
+    assert all(reason.startswith("the program takes 20 s") for reason in reasons)
+
+
 def test_a_program_that_is_too_slow_in_a_trial_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 60 s two ordinary runs of 2 s are made; one with all calls as the mock-up, after which four come that take at least
     half as long, has a third of the 56 s that are left."""
