@@ -80,7 +80,7 @@ def late_loads(space: Workspace, built: Built, variants: Collection[Variant]) ->
     """Those of ``variants`` also with their loads in another order, where times depend on that; not compared yet."""
     if not built.source.hangs_on_place:
         return {}
-    source, known = built.source, {v: built.mockups[v] for v in variants}
+    source, known = built.source, {v: built.mockups[v] for v in variants if v in built.mockups}
     found = with_late(known, source, source.compiler, space.region.mockups)
     return {v: m for v, m in found.items() if m.late is not None}
 
