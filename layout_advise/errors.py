@@ -46,6 +46,10 @@ class ProgramError(LayoutAdviseError):
     """The program under study did not do what the run needs (crashed, hung, never reached the hotspot)."""
 
 
+class OvertimeError(ProgramError):
+    """The program did not come to its end in time, and was killed."""
+
+
 class SnapshotError(LayoutAdviseError):
     """Parking, dumping or restoring the program failed."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
 from layout_advise.build.mockups import identity_of_loops
-from layout_advise.build.stage import Built, build_all, build_ending, build_general
+from layout_advise.build.stage import Built, build_all, build_ending, build_general, late_loads
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_more, with_peers
@@ -47,7 +47,14 @@ from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays
 from layout_advise.measure.mode import times_of_original
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.snapshots import snapshots
-from layout_advise.measure.stage import KindTimed, measure_again, measure_kind, measure_more, time_original
+from layout_advise.measure.stage import (
+    KindTimed,
+    measure_again,
+    measure_kind,
+    measure_more,
+    seconds_of,
+    time_original,
+)
 from layout_advise.measure.thread_counts import Runner, by_threads
 from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.remap.conversion_view import NOTHING, View
@@ -69,6 +76,7 @@ from layout_advise.reports.model.threads import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.verify.compare import compared_late
 from layout_advise.verify.stage import Verified
 from layout_advise.verify.verify import Subject
 from layout_advise.workspace import Workspace
@@ -149,7 +157,7 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     if why is not None or (decided.decision is None and decided.verdict.reason == Reason.NOT_IN_SITU):
         complete, retry = True, LongCall()
     conditions = conditions_of(case, seen, decided)
-    return Studied(describe.measured(case, seen, decided), conditions, complete, retry, decided.live)
+    return Studied(describe.measured(case, seen, decided), conditions, complete, retry, decided.live, decided.took)
 
 
 def _modelled(case: Case, proposed: Proposed, verdict: Verdict) -> Studied:
@@ -173,20 +181,35 @@ def _tried(
         return unwatched(seen), Decided(verified, None, problem)
     copies = snapshots(case, parked, stack)
     views = views_of(source, candidates)
-    bench = LiveBench(case, verified.built.source, parked.allocations())
-    named = {str(v): m.same_as or v for v, m in verified.built.mockups.items()}
-    live = LiveWays(bench, partial(_subject, case.space, verified.built, views), named)
+    live = _live_ways(case, parked, verified, views)
     if (unlike := _unlike_alone(case, seen, verified, copies)) is not None:
         alone = _decided_live(case, proposed, verified, copies, unlike, live.trial)
-        return unwatched(seen), Decided(verified, None, alone.verdict, views, alone=alone, live=live)
+        return unwatched(seen), Decided(verified, None, alone.verdict, views, alone=alone, live=live, took=live.bench.took)
     proposed = replace(proposed, seen=watched(case, seen))
-    timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies)]
+    live.bench.begin()
+    late = partial(_late_loads, case, parked)
+    timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies, late)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
     decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial)
     _write_times(case, decision)
     verdict = _completed(decision, case, proposed, others)
     threads = _by_threads(timed[0], parked, verified, proposed, decision, copies)
-    return proposed.seen, Decided(verified, decision, verdict, views, others.left_out, threads, live=live)
+    took = live.bench.took
+    return proposed.seen, Decided(verified, decision, verdict, views, others.left_out, threads, live=live, took=took)
+
+
+def _live_ways(case: Case, parked: AgentProcess, verified: Verified, views: Mapping[str, View]) -> LiveWays:
+    """The way to try in the running program what was verified; the region's seconds begin."""
+    bench = LiveBench(case, verified.built.source, parked.allocations(), seconds_of(case))
+    bench.begin()
+    named = {str(v): m.same_as or v for v, m in verified.built.mockups.items()}
+    return LiveWays(bench, partial(_subject, case.space, verified.built, views), named)
+
+
+def _late_loads(case: Case, parked: AgentProcess, built: Built, variants: Collection[Variant]) -> Built:
+    """``built`` with the loads of these candidates in another order, too, where that does what the original does."""
+    made = late_loads(case.space, built, variants)
+    return replace(built, mockups={**built.mockups, **compared_late(case.space, parked, built.source, made)})
 
 
 def _problem(verified: Verified) -> Verdict | None:

@@ -78,20 +78,14 @@ def make_all(
     compiler: Compiled,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    *,
-    late: bool = False,
 ) -> dict[Variant, Mockup]:
-    """Emits and compiles, two at a time; C sources and build logs go to ``folder``. ``late``: also with loads in another
-    order, where that is another one."""
+    """Emits and compiles, two at a time; C sources and build logs go to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def one(recipe: Recipe) -> Mockup:
         form, trace = source.code.of(recipe, source.trace, source.structures)
         made = _make(recipe, form, trace, source, compiler, folder)
-        made = replace(made, written_out=source.code.rolled is not None and form is source.code.elements)
-        if late and made.path is not None and recipe.vectorised and not recipe.wrong:
-            made = replace(made, late=_late(made, form, trace, source, compiler, folder))
-        return made
+        return replace(made, written_out=source.code.rolled is not None and form is source.code.elements)
 
     done: dict[Variant, Mockup] = {}
     with ThreadPoolExecutor(BUILD.jobs) as pool:
@@ -103,7 +97,21 @@ def make_all(
     return done
 
 
-def _late(made: Mockup, form: Lifted, trace: Trace, source: Source, compiler: Compiled, folder: Path) -> LateLoads | None:
+def with_late(made: Mockups, source: Source, compiler: Compiled, folder: Path) -> dict[Variant, Mockup]:
+    """``made``, each also with its loads in another order, where that is another one; those that are not run have none."""
+
+    def one(item: Mockup) -> Mockup:
+        recipe = item.recipe
+        if item.path is None or item.same_as is not None or not recipe.vectorised or recipe.wrong:
+            return item
+        return replace(item, late=_late(item, source, compiler, folder))
+
+    with ThreadPoolExecutor(BUILD.jobs) as pool:
+        return dict(zip(made, pool.map(one, made.values()), strict=True))
+
+
+def _late(made: Mockup, source: Source, compiler: Compiled, folder: Path) -> LateLoads | None:
+    form, trace = source.code.of(made.recipe, source.trace, source.structures)
     other = sink_loads(form)
     if other == form:
         return None

@@ -16,6 +16,7 @@ from layout_advise.build.mockups import (
     make_ending,
     place_identity,
     twins,
+    with_late,
 )
 from layout_advise.build.policy import BUILD
 from layout_advise.layoutalgebra.derive.structure import Candidate
@@ -64,14 +65,24 @@ def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate])
     plain = replace(source.compiler, short=False, last=())
     wanted = recipes(candidates, source.code, better_kept(source, plain, space.scratch / "kept"))
     folder = space.region.mockups
-    made = twins(make_all(wanted, source, source.compiler, folder, counted(space), late=source.hangs_on_place))
+    made = twins(make_all(wanted, source, source.compiler, folder, counted(space)))
     made |= reached_alike(made, source, folder)
     wanted = tuple(m.recipe for m in made.values() if m.same_as is None)
     placed = place_identity(identity_of_loops(made), source.loop, source.kernel, plain) if source.loop is not None else None
     made |= {placed.recipe.variant: placed} if placed is not None else {}
     if source.hangs_on_place:
-        made |= moved_identities((made[v] for v in FORMS_OF_IDENTITY if v in made), plain.executable)
+        identities = with_late({v: made[v] for v in FORMS_OF_IDENTITY if v in made}, source, source.compiler, folder)
+        made |= identities | moved_identities(identities.values(), plain.executable)
     return Built(source, wanted, made)
+
+
+def late_loads(space: Workspace, built: Built, variants: Collection[Variant]) -> dict[Variant, Mockup]:
+    """Those of ``variants`` also with their loads in another order, where times depend on that; not compared yet."""
+    if not built.source.hangs_on_place:
+        return {}
+    source, known = built.source, {v: built.mockups[v] for v in variants if v in built.mockups}
+    found = with_late(known, source, source.compiler, space.region.mockups)
+    return {v: m for v, m in found.items() if m.late is not None}
 
 
 def reached_alike(made: Mockups, source: Source, folder: Path) -> dict[Variant, Mockup]:
@@ -165,8 +176,9 @@ def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[V
     late = {v for v, m in built.mockups.items() if m.late is not None}
     folder = space.scratch / f"again{source.trace.call}"
     compiler = source.compiler.with_flags(LESS_ALIGNED)
-    again = make_all(fresh, source, compiler, folder, counted(space), late=places and source.hangs_on_place)
-    again = {v: m if v in late else replace(m, late=None) for v, m in again.items()}
+    again = make_all(fresh, source, compiler, folder, counted(space))
+    if places and source.hangs_on_place:
+        again |= with_late({v: m for v, m in again.items() if v in late}, source, compiler, folder)
     found = worth_timing({v: m.path for v, m in again.items() if m.path is not None}, variant, source.kernel)
     elsewhere = {}
     if places and source.hangs_on_place and IDENTITY in again:

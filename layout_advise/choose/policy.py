@@ -93,7 +93,10 @@ class ChoosePolicy:
     held_share: float = limit(0.9, "part", "Of all samples: regions are studied until they hold so many.", 66)
     least_region_share: float = limit(0.05, "part", "Of all samples: a further region has so many for itself.", 66)
     most_overlap: float = limit(0.1, "part", "Of a region's samples: with more in others it is none beside them.", 66)
-    regions_budgets: float = limit(2.0, "budgets", "So many times the seconds for measuring all regions have together.", 66)
+    regions_budgets: float = limit(
+        2.0, "budgets", "So many times the seconds for measuring all regions have together ...", 87
+    )
+    least_budget: float = limit(0.125, "budgets", "... and each at least so many times.", 87)
     least_loop_share: float = limit(0.05, "part", "Of the samples: a colder loop is not worth a study.", 10)
 
 

@@ -142,7 +142,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--budget",
         type=seconds,
         metavar="SECONDS",
-        help="for measuring: it goes on until the verdict is clear, or so long (default: 60)",
+        help="for measuring a region and trying its layouts in the running program: until the verdict is clear, or so "
+        "long; all regions together have twice as long, by their shares of the samples; trials have half of a region's "
+        "time at least, and 15 s (default: 60)",
     )
     parser.add_argument(
         "--candidates",

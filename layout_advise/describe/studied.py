@@ -44,6 +44,8 @@ class Decided:
     """What the running program alone has decided, where nothing was timed in the snapshot."""
     live: LiveWays | None = None
     """The way to try candidates in the running program."""
+    took: float = 0.0
+    """Seconds of measuring and of trials."""
 
     @property
     def timings(self) -> Timings | None:
@@ -114,6 +116,8 @@ class Studied:
     """How the study may be taken up again with more success."""
     live: LiveWays | None = None
     """The way to try its candidates in the running program, with those of other regions; None where none can be."""
+    took: float = 0.0
+    """Seconds of measuring and of trials in the running program."""
 
     @property
     def tells(self) -> bool:

@@ -1,4 +1,5 @@
-"""How many processes, rounds and calls a hotspot is measured with: what takes long is called less often.
+"""How many processes, rounds and calls a hotspot is measured with: what takes long is called less often. And how long trials
+in the running program may take.
 
 What disturbs a shared machine comes in phases of 10 ms to a second: many calls, spread over a process' life, let undisturbed
 ones show. Quick calls cost nothing but that; with slow ones, mostly on much data, a restored process takes seconds, and they
@@ -73,3 +74,41 @@ def plans_for(
     )
     again = max(MEASURE.fewest_again, first.restores - effort.fewer)
     return first, replace(first, restores=again, around=True, seconds=seconds[1], fewest=MEASURE.fewest_again - 1)
+
+
+SHORT_S = 10.0
+"""So long any run of the program in a trial may take, as far as there is time for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTime:
+    """How long a trial in the running program may take, by ``own_time``: it is over at ``until``, and no runs beyond the
+    fewest are begun after ``enough``. ``alone``: the seconds that the program takes by itself."""
+
+    until: float
+    enough: float
+    alone: float
+
+    def of_run(self, now: float, needed: float, known: float | None) -> float:
+        """The seconds that a run begun ``now`` may take, where as long as so many such runs is still needed, it included (0:
+        none is, it is one more), and an ordinary one took ``known``."""
+        usual = max(MEASURE.live_slower * known, SHORT_S) if known is not None else self.until - now
+        return min(usual, (self.until - now) / needed) if needed else usual
+
+    def times_alone(self, seconds: float) -> str:
+        """So many seconds of a run as a multiple of what the program takes by itself, in words."""
+        times = seconds / max(self.alone, 1e-3)
+        return f"{times:.{0 if times >= 10 else 1}f} times as long as by itself"
+
+
+def trial_time(begun: float, over: float, alone: float, now: float, *, again: bool) -> TrialTime:
+    """The time of one trial of those that began at ``begun`` and are over at ``over``; one that was made before (``again``)
+    has some of its own where that is past, as what is advised hangs on it."""
+    until = trials_end(now, over, over - begun) if again else over
+    return TrialTime(until, now + MEASURE.live_part * (over - begun), alone)
+
+
+def trials_end(now: float, until: float, seconds: float) -> float:
+    """When the trials of a region are over that begin ``now``: its ``seconds`` for measuring and trials are spent at
+    ``until``."""
+    return max(until, now + MEASURE.live_rest * seconds, now + MEASURE.live_s)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from layout_advise.errors import LayoutAdviseError, ProgramError
+from layout_advise.errors import LayoutAdviseError, OvertimeError, ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
+from layout_advise.measure.effort import TrialTime, trial_time, trials_end
 from layout_advise.measure.live_outcome import LiveTrial, around, course, unimproved, with_unimproved
 from layout_advise.measure.live_ratio import LiveTimes, live_times
 from layout_advise.measure.policy import MEASURE
@@ -31,6 +34,11 @@ GENERAL = 16
 MOST_DEATHS = 4
 """So many calls at which the mock-up ends the program although a survey did not tell are left to the original; with more
 there is no trial."""
+Found = TypeVar("Found")
+PAIRS = 2 * MEASURE.live_fewest_pairs
+"""The fewest runs that times are of, after those that prepare a trial ..."""
+OF_ALL = 0.5
+"""... each of which takes at least this part of one with all calls as the mock-up: half of its calls are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,34 @@ class NoTrialError(Exception):
     """There is no trial, for this reason."""
 
 
+class TooSlowError(NoTrialError):
+    """There is none, as the program takes too long in it."""
+
+
+def in_time(
+    run: Callable[[float], Found],
+    time: TrialTime,
+    needed: float,
+    ordinary: Sequence[LiveRun],
+    timeout: float,
+    pace: float = 0.0,
+) -> Found:
+    """Returns what ``run`` gives in the seconds that it is handed: its part of what is left, where as long as so many such
+    runs is still ``needed``, it included, and no more than ``timeout``. ``pace``: what each of them takes at least. Raises
+    :class:`TooSlowError` where there is no time for all of these, also during it."""
+    now, known = own_time(), min((one.seconds for one in ordinary), default=None)
+    seconds = min(time.of_run(now, needed, known), timeout)
+    if seconds <= 0:
+        raise TooSlowError("the time for trials is over")
+    slow = "in a trial the program takes {}: too slow for one"
+    if needed and pace > seconds:
+        raise TooSlowError(slow.format(time.times_alone(pace)))
+    try:
+        return run(seconds)
+    except OvertimeError as error:
+        raise TooSlowError(slow.format(f"more than {time.times_alone(seconds)}")) from error
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedTrial:
     """A candidate that came to the program's end as the mock-up of all calls that ``task`` leaves to it, in ``run``, and
@@ -64,14 +100,26 @@ class PreparedTrial:
 @dataclass(slots=True)
 class LiveBench:
     """All that trials of the candidates of a region share: the case, the ``source`` of its mock-ups, heap blocks as they
-    were at the stop, ordinary runs, the seconds that trials have taken, and the mock-ups tried."""
+    were at the stop, the ``seconds`` that the region has for measuring and trials, since when, ordinary runs, when trials
+    began and are over, and the mock-ups tried."""
 
     case: Case
     source: Source
     allocations: Sequence[Allocation]
+    seconds: float = MEASURE.budget_s
+    begun: float = -math.inf
     ordinary: list[LiveRun] = field(default_factory=list)
-    spent: float = 0.0
+    times: tuple[float, float] | None = None
     tried: set[Path] = field(default_factory=set)
+
+    def begin(self) -> None:
+        """The region's seconds begin now."""
+        self.begun = own_time()
+
+    @property
+    def took(self) -> float:
+        """The seconds since then."""
+        return own_time() - self.begun
 
     def refusal(self) -> str:
         """The reason why no candidate can be tried; empty where nothing speaks against it."""
@@ -88,37 +136,43 @@ class LiveBench:
             return f"a call takes {ns:.0f} ns, too short to be timed by itself"
         if self.case.probe.calls - self.case.chosen.call < MEASURE.live_fewest_calls:
             return "too few calls follow the one that was studied"
-        seconds, runs = self.case.profiled.run.seconds, 4 + 2 * MEASURE.live_fewest_pairs
-        if runs * seconds > MEASURE.live_s:
-            return f"the program takes {seconds:.0f} s, and would have to run {runs} times"
         return ""
+
+    def time(self, mockup: Path) -> TrialTime:
+        """How long the trial of a mock-up may take that begins now. Raises where it cannot be made in that time."""
+        now, alone = own_time(), self.case.profiled.run.seconds
+        begun, over = self.times = self.times or (now, trials_end(now, self.begun + self.seconds, self.seconds))
+        found = trial_time(begun, over, alone, now, again=mockup in self.tried)
+        runs = 4 - len(self.ordinary) + PAIRS
+        if runs * alone > found.until - now:
+            if self.tried and mockup not in self.tried:
+                raise NoTrialError("the time for trials went into others")
+            left = f"{found.until - now:.0f} s"
+            raise NoTrialError(f"the program takes {alone:.0f} s, and would have to run {runs} times in {left} (--budget)")
+        self.tried.add(mockup)
+        return found
 
     def trial(self, subject: LiveSubject) -> LiveTrial:
         """Tries a candidate; never raises for what can go wrong with it. Where the time is over, only what was tried before
         is tried again."""
-        begun = own_time()
         try:
             if why := self.refusal():
                 raise NoTrialError(why)
-            if self.spent > MEASURE.live_s and subject.mockup not in self.tried:
-                raise NoTrialError("the time for trials went into others")
-            self.tried.add(subject.mockup)
-            enough = begun + MEASURE.live_part * MEASURE.live_s
-            return _Trial(self, subject, self.task(subject), begun + MEASURE.live_s, enough).carried_out()
+            return _Trial(self, subject, self.task(subject), self.time(subject.mockup)).carried_out()
         except NoTrialError as why:
             return LiveTrial(None, str(why))
         except LayoutAdviseError as error:
             return LiveTrial(None, error.line())
         except OSError as error:
             return LiveTrial(None, str(error))
-        finally:
-            self.spent += own_time() - begun
 
-    def prepared(self, subject: LiveSubject, deadline: float) -> PreparedTrial:
-        """A candidate without its times. Raises LayoutAdviseError or :class:`NoTrialError` where it cannot be tried."""
+    def prepared(self, subject: LiveSubject, until: float, after: int) -> PreparedTrial:
+        """A candidate without its times, in time for so many runs ``after`` it. Raises LayoutAdviseError or
+        :class:`NoTrialError` where it cannot be tried."""
         if why := self.refusal():
             raise NoTrialError(why)
-        trial = _Trial(self, subject, self.task(subject), deadline, deadline)
+        time = TrialTime(until, until, self.case.profiled.run.seconds)
+        trial = _Trial(self, subject, self.task(subject), time, after)
         run, _ = trial.prepared()
         return PreparedTrial(trial.task, run, trial.held)
 
@@ -217,9 +271,11 @@ class _Trial:
     bench: LiveBench
     subject: LiveSubject
     task: LiveTask
-    deadline: float
-    enough: float
-    """When no further pair of runs is begun, beyond the fewest."""
+    time: TrialTime
+    after: float = PAIRS
+    """So many runs are needed once it is prepared."""
+    pace: float = 0.0
+    """The seconds that each of the runs to come takes at least, as far as is known."""
     survey: LiveRun | None = None
     """Which calls the mock-up does, each tried in a copy of the process; None: all, so far."""
     ending: Path | None = None
@@ -231,8 +287,9 @@ class _Trial:
         """Ordinary runs, and one with all calls as the mock-up that can be."""
         case = self.bench.case
         case.space.progress.step("trying a layout in the running program")
-        for calls in (LiveCalls.NONE, LiveCalls.LOADED)[len(self.bench.ordinary) :]:
-            self.bench.ordinary.append(self._run(calls, 0))
+        for number, calls in enumerate((LiveCalls.NONE, LiveCalls.LOADED)):
+            if number == len(self.bench.ordinary):
+                self.bench.ordinary.append(self._run(calls, 0, 3 - number + self.after))
         one, other = self.bench.ordinary
         if one.returncode != other.returncode:
             raise NoTrialError("the program does not end the same way each time")
@@ -244,6 +301,7 @@ class _Trial:
         """The same, and pairs of runs."""
         whole, compared = self.prepared()
         one, other = self.bench.ordinary
+        self.pace = OF_ALL * (whole.seconds + min(one.seconds, other.seconds))
         times = self._timed()
         found = LiveTrial(
             times.ratio, "", whole.mockups, whole.passed, whole.conversions, times.calls, times.original_ns, times.layout_ns,
@@ -266,22 +324,24 @@ class _Trial:
         roles = self.survey.roles
         return int(((roles & np.uint64(STOPPED)) != 0).sum()), int(((roles & np.uint64(FAULTED)) != 0).sum())
 
-    def _run(self, calls: LiveCalls, seed: int, mockup: Path | None = None) -> LiveRun:
-        if own_time() > self.deadline:
-            raise NoTrialError(f"it takes longer than {MEASURE.live_s:.0f} s")
-        case, known = self.bench.case, [run.seconds for run in self.bench.ordinary]
-        limit = max(MEASURE.live_slower * min(known), 10.0) if known else self.deadline - own_time()
-        return run_live(
-            case.settings.command,
-            case.profiled.entry,
-            replace(self.task, mockup=mockup or self.task.mockup),
-            calls,
-            seed=seed,
-            quick=self.bench.is_quick(),
-            stdin_path=case.stdin,
-            timeout=min(limit, case.settings.timeout),
-            scratch=case.space.scratch,
-        )
+    def _run(self, calls: LiveCalls, seed: int, needed: float, mockup: Path | None = None) -> LiveRun:
+        """One run, of at least as many such runs as are ``needed``."""
+        case, known = self.bench.case, self.bench.ordinary
+
+        def run(seconds: float) -> LiveRun:
+            return run_live(
+                case.settings.command,
+                case.profiled.entry,
+                replace(self.task, mockup=mockup or self.task.mockup),
+                calls,
+                seed=seed,
+                quick=self.bench.is_quick(),
+                stdin_path=case.stdin,
+                timeout=seconds,
+                scratch=case.space.scratch,
+            )
+
+        return in_time(run, self.time, needed, known, case.settings.timeout, self.pace)
 
     def _all(self, *, general: bool) -> LiveRun:
         """The run in which all calls are the mock-up's that can be. Before it, one in which each access is held against the
@@ -295,16 +355,16 @@ class _Trial:
         """Tells whether ``ending`` came to its end, with the calls left out that it cannot do: it is slow, and need not."""
         try:
             self._to_its_end(ending)
-        except ProgramError:
+        except (ProgramError, TooSlowError):
             return False
         return True
 
     def _to_its_end(self, mockup: Path) -> LiveRun:
         """The run in which all calls are those of ``mockup`` that can be. Where it dies at one, a survey tells all that it
         cannot do; these are left to the original."""
-        dead = 0
+        dead, needed = 0, 1 + OF_ALL * self.after + (mockup == self.ending)
         while True:
-            run = self._run(LiveCalls.ALL, 0, mockup)
+            run = self._run(LiveCalls.ALL, 0, needed, mockup)
             if run.error:
                 raise NoTrialError(run.error)
             if not run.inside:
@@ -319,7 +379,7 @@ class _Trial:
 
     def _look(self, died: LiveRun) -> None:
         """Has each call tried as the mock-up in a copy of the process; ``died`` is the run that gave reason to."""
-        self.survey = found = self._run(LiveCalls.SURVEY, 0, self.ending)
+        self.survey = found = self._run(LiveCalls.SURVEY, 0, 2 + OF_ALL * self.after, self.ending)
         if found.error:
             raise NoTrialError(found.error)
         failed = np.flatnonzero(found.roles & np.uint64(STOPPED | FAULTED)) + self.task.first
@@ -360,13 +420,15 @@ class _Trial:
         return run, found
 
     def _pair(self, seed: int) -> tuple[LiveRun, LiveRun]:
+        """The pair of runs with this number, from 1 on."""
         first, second = (LiveCalls.ONE, LiveCalls.OTHER) if seed % 2 else (LiveCalls.OTHER, LiveCalls.ONE)
         found = []
-        for calls in (first, second):
-            run = self._run(calls, seed // 2)
+        for number, calls in enumerate((first, second), 2 * (seed - 1)):
+            run = self._run(calls, seed // 2, max(PAIRS - number, 0))
             if run.error or run.inside:
                 raise NoTrialError(run.error or f"the mock-up ended the program at call {run.inside} ({run.end})")
             self.bench.compared(run)
+            self.pace = run.seconds
             found.append(run)
         return found[0], found[1]
 
@@ -379,7 +441,7 @@ class _Trial:
             pairs.append(self._pair(len(pairs) + 1))
             step.count("trying a layout in the running program", len(pairs), MEASURE.live_pairs)
             took = own_time() - begun
-            if len(pairs) >= MEASURE.live_fewest_pairs and own_time() + took > self.enough:
+            if len(pairs) >= MEASURE.live_fewest_pairs and own_time() + took > self.time.enough:
                 break
         found = live_times(pairs)
         if found is None:

@@ -60,8 +60,14 @@ class MeasurePolicy:
     share_calls: int = limit(50, "calls", "So many calls tell what each thread spends in its part of a region.", 25)
     share_restores: int = limit(3, "processes", "In so many processes that is looked at.", 25)
     thread_restores: int = limit(5, "processes", "Each number of threads is timed in at most so many processes.", 25)
-    live_s: float = limit(60.0, "s", "The layouts of a region are tried in the running program for about so long ...", 69)
-    live_part: float = limit(0.25, "part", "... one of them for this part of it, or the fewest pairs of runs.", 69)
+    live_rest: float = limit(
+        0.5,
+        "part",
+        "Trials in the running program have what measuring left of a region's seconds, at least this part of them ...",
+        87,
+    )
+    live_s: float = limit(15.0, "s", "... and at least so long ...", 87)
+    live_part: float = limit(0.25, "part", "... one layout for this part of it, or the fewest pairs of runs.", 69)
     live_pairs: int = limit(5, "pairs", "It runs in so many pairs of processes ...", 69)
     live_fewest_pairs: int = limit(2, "pairs", "... and in at least so many.", 69)
     live_layouts: int = limit(3, "layouts", "So many layouts of a region are tried in the running program.", 69)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.sampling.turns import own_time
 from layout_advise.verify.compare import Findings
 
+WithLate = Callable[[Built, Collection[Variant]], Built]
+"""Returns what was built, of these candidates also with their loads in another order, where that does the same."""
+
 
 @dataclass(frozen=True, slots=True)
 class KindTimed:
@@ -34,6 +37,13 @@ class KindTimed:
     unaffected: frozenset[Variant] = field(default_factory=frozenset)
     end: float = math.inf
     """Until when (``own_time``) further processes may be begun."""
+    late: WithLate | None = None
+    """The way to candidates with their loads in another order, as long as they were not made."""
+
+
+def seconds_of(case: Case) -> float:
+    """The seconds that a region has for measuring and for trials in the running program."""
+    return next(s for s in (case.seconds, case.settings.budget, MEASURE.budget_s) if s is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +56,19 @@ class TimedAgain:
 
 
 def measure_kind(
-    case: Case, seen: Observation, built: Built, found: Findings, candidates: Sequence[Candidate], snapshots: Snapshots
+    case: Case,
+    seen: Observation,
+    built: Built,
+    found: Findings,
+    candidates: Sequence[Candidate],
+    snapshots: Snapshots,
+    late: WithLate | None = None,
 ) -> KindTimed:
     """Times everything that was verified, at the calls of one kind.
 
     Candidates are timed with their code at several places where times depend on these and the original takes as long in the
     snapshot as in the program: else several calls in a row are going to be timed."""
-    source, budget = built.source, case.settings.budget or MEASURE.budget_s
+    source, budget = built.source, seconds_of(case)
     end = own_time() + budget
     around = case.timed_calls if case.settings.temporary else None
     contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)
@@ -62,10 +78,11 @@ def measure_kind(
     elif source.hangs_on_place:
         bench, as_in_program = look_at_original(bench, case.chosen.in_situ_ns)
         if as_in_program:
-            built = with_places(built, [e.variant for e in contest.entrants])
+            entrants = [e.variant for e in contest.entrants]
+            built, late = with_places(late(built, entrants) if late is not None else built, entrants), None
             contest = replace(contest, places=built.places)
     end = -math.inf if case.settings.restores else end  # so many were asked for
-    return KindTimed(case, built, first_times(contest, bench), end=end)
+    return KindTimed(case, built, first_times(contest, bench), end=end, late=late)
 
 
 def _bench(case: Case, seen: Observation, snapshots: Snapshots, budget: float, *, branches: bool = False) -> Bench:
@@ -87,7 +104,7 @@ def _bench(case: Case, seen: Observation, snapshots: Snapshots, budget: float, *
 
 def time_original(case: Case, seen: Observation, snapshots: Snapshots) -> Timings:
     """Times the original alone, in a few processes."""
-    bench = _bench(case, seen, snapshots, case.settings.budget or MEASURE.budget_s)
+    bench = _bench(case, seen, snapshots, seconds_of(case))
     return bench.measure((), "timing the original", MEASURE.look_restores)
 
 
@@ -118,7 +135,8 @@ def measure_again(
     """Builds a candidate anew and times it with what it is compared with, as :func:`time_built` does. None where it could
     not be built."""
     assert timed.times is not None
-    again = rebuild(timed.case.space, timed.built, variant, timed.times.contest.compared_with, places=places)
+    built = timed.late(timed.built, [variant]) if timed.late is not None and places else timed.built
+    again = rebuild(timed.case.space, built, variant, timed.times.contest.compared_with, places=places)
     return time_built(timed.times, again.paths, variant, first, mode, unrolled=unrolled, restores=restores)
 
 

@@ -70,6 +70,8 @@ class Case:
     """Layouts to measure in every region of the run that uses their structures; their ids are the same everywhere."""
     further_ids: int = 1
     """Layouts proposed for this region alone have ids from this number on."""
+    seconds: float | None = None
+    """So long it has for measuring and for trials in the running program, together; None: as the settings say."""
 
     @property
     def calls_compared(self) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ In comes the hotspot that sampling has chosen, out comes the region that the rep
 that, ``looked`` says what may do in the place of one without an answer. Where several are wanted, ``survey`` says which
 ones and what they have in common, ``beside`` studies them, ``logged_order`` says in which order they run,
 ``over_regions`` what their layouts gain in the whole program, ``planned`` makes the plan of it, and ``live_plan`` runs that
-in the program, whose times ``live_rounds`` compares. ``whole`` tells what the program can gain at most where regions are
-open by themselves. Each study goes along the road (``layout_advise/road.py``).
+in the program, whose times ``live_rounds`` compares. ``run_seconds`` is what they share for measuring. ``whole`` tells what
+the program can gain at most where regions are open by themselves. Each study goes along the road
+(``layout_advise/road.py``).
 """

@@ -34,6 +34,7 @@ from layout_advise.regions.looked import (
 from layout_advise.regions.one import RunContext, study_again, watch
 from layout_advise.regions.over_regions import over_regions, with_regions
 from layout_advise.regions.planned import MeasuredRegions, program_plan
+from layout_advise.regions.run_seconds import RunSeconds, run_seconds
 from layout_advise.regions.survey import Surveyed
 from layout_advise.regions.whole import alone, excluded, for_program, nested, with_shares
 from layout_advise.reports.model.contract import OverRegions, PassedOver
@@ -56,13 +57,16 @@ class Search:
     known: set[tuple[Key, int]]
     free_id: int
     """The number of the next candidate that no region has yet."""
+    seconds: RunSeconds
+    """For measuring and for trials."""
     late: list[PassedOver] = field(default_factory=list)
     tried: list[Looked] = field(default_factory=list)
     """Those that were looked at in the place of another one, and gave no answer either."""
     begun: bool = False
 
-    def look(self, region: Profiled | Case) -> Looked | None:
-        """Studies a region; None where it is known already, or fails, or the time is up."""
+    def look(self, region: Profiled | Case, waiting: Sequence[float] = ()) -> Looked | None:
+        """Studies a region, after which others with these shares come; None where it is known already, or fails, or the time
+        is up."""
         if place_of(region) in self.known:
             return None
         profiled = profiled_of(region)
@@ -75,12 +79,14 @@ class Search:
             case = region if isinstance(region, Case) else self.watched(region)
             if case is None:
                 return None
+            case = replace(case, seconds=self.seconds.of(case.profiled.share, waiting))
             case, studied = study_again(case, study(case))
         except (ProgramError, SnapshotError, TraceError) as error:
             self.failed.append((profiled, error))
             self.start.progress.note(f"no answer from {profiled.name}: {error.line()}")
             return None
         assert studied is not None
+        self.seconds = self.seconds.after(studied.took)
         self.known.add(place_of(case))
         found = Looked(case, studied)
         if not found.answers:
@@ -113,7 +119,8 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     """Studies each of the regions. One that fails costs its own part only; raises its error where none is left."""
     until = time.monotonic() + CHOOSE.regions_budgets * seconds_for_regions(start)
     free = max(case.further_ids + case.settings.candidates for case in surveyed.cases)
-    search = Search(start, until, list(surveyed.failed), {place_of(one) for one, _ in surveyed.failed}, free)
+    seconds = run_seconds(start.settings.budget, [case.profiled.share for case in surveyed.cases])
+    search = Search(start, until, list(surveyed.failed), {place_of(one) for one, _ in surveyed.failed}, free, seconds)
     looked = _studied(search, surveyed.cases)
     kept, passed = (looked, []) if excluded(start, looked) else _with_answers(search, looked)
     known = any(one.answers for one in kept) or excluded(start, kept)
@@ -137,7 +144,7 @@ def _studied(search: Search, cases: Sequence[Case]) -> list[Looked]:
     for number, case in enumerate(cases, 1):
         name = case.profiled.name
         search.start.progress.note(f"region {number} of {len(cases)}: {name} ({case.profiled.share:.0%} of the samples)")
-        found = search.look(case)
+        found = search.look(case, [one.profiled.share for one in cases[number:]])
         if found is not None:
             looked.append(found)
     return looked
@@ -172,7 +179,7 @@ def _over_regions(
     judged = [_with(one, with_regions(one.studied.report, table)) for one in looked]
     seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(parts), log_order(start, regions))
     plan = program_plan(seen, table, [region.name for region, _ in search.failed])
-    plan = with_trial(plan, judged, start.settings.live)
+    plan = with_trial(plan, judged, start.settings.live, search.seconds.for_plan)
     return table, as_run(judged, plan), plan
 
 

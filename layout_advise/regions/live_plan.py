@@ -18,7 +18,8 @@ from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import undecided
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays, NoTrialError, PreparedTrial
+from layout_advise.measure.effort import TrialTime
+from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays, NoTrialError, PreparedTrial, in_time
 from layout_advise.measure.policy import MEASURE
 from layout_advise.reasons import Reason
 from layout_advise.regions.live_rounds import LiveRound, timed
@@ -41,10 +42,10 @@ RUNS_OF_REGION, RUNS_OF_ALL = 2, 3
 
 
 def with_trial(
-    plan: ProgramPlan | None, looked: Sequence[Looked], live: Literal["auto", "always", "never"]
+    plan: ProgramPlan | None, looked: Sequence[Looked], live: Literal["auto", "always", "never"], seconds: float
 ) -> ProgramPlan | None:
-    """``plan`` with what the running program tells of the first of its structures' plans that changes something; ``looked``
-    are the regions in its order."""
+    """``plan`` with what the running program tells, in so many ``seconds``, of the first of its structures' plans that
+    changes something; ``looked`` are the regions in its order."""
     if plan is None or live == "never":
         return plan
     wanted = ("change", "undecided") if live == "always" else ("change",)
@@ -52,7 +53,7 @@ def with_trial(
     if number is None:
         return plan
     one = plan.structures[number]
-    trial = _trial(one, looked)
+    trial = _trial(one, looked, seconds)
     action = "undecided" if contradicted(trial, _least(looked)) else one.action
     tried = msgspec.structs.replace(one, trial=trial, action=action)
     structures = (*plan.structures[:number], tried, *plan.structures[number + 1 :])
@@ -94,10 +95,12 @@ def contradicted(trial: PlanTrial, least: float) -> bool:
     return trial.speedup is not None and trial.speedup.hi < least and seen
 
 
-def _trial(one: StructurePlan, looked: Sequence[Looked]) -> PlanTrial:
+def _trial(one: StructurePlan, looked: Sequence[Looked], seconds: float) -> PlanTrial:
     """Never raises for what can go wrong with it."""
     try:
-        return _Together(_parts(one, looked), own_time() + MEASURE.live_s).carried_out(one.program)
+        parts, until = _parts(one, looked), own_time() + seconds
+        alone = parts[0].bench.case.profiled.run.seconds
+        return _Together(parts, TrialTime(until, until, alone)).carried_out(one.program)
     except NoTrialError as why:
         return PlanTrial(str(why))
     except LayoutAdviseError as error:
@@ -126,9 +129,9 @@ class _Part:
         with _named(self.name):
             return self.bench.task(self.subject)
 
-    def prepared(self, deadline: float) -> PreparedTrial:
+    def prepared(self, until: float, after: int) -> PreparedTrial:
         with _named(self.name):
-            return self.bench.prepared(self.subject, deadline)
+            return self.bench.prepared(self.subject, until, after)
 
 
 @contextlib.contextmanager
@@ -196,7 +199,7 @@ class _Together:
     """The regions of a plan in the running program."""
 
     parts: Sequence[_Part]
-    deadline: float
+    time: TrialTime
     tasks: list[LiveTask] = field(default_factory=list)
 
     def carried_out(self, predicted: Interval) -> PlanTrial:
@@ -205,10 +208,12 @@ class _Together:
         progress = self.parts[0].bench.case.space.progress
         progress.step("running the plan in the program")
         self._ordinary()
-        alone = [part.prepared(self.deadline) for part in self.parts]
+        # after each region those that are left, all together, and rounds of two runs each
+        after = [len(self.parts) - number + 2 * MEASURE.live_fewest_pairs for number in range(len(self.parts))]
+        alone = [part.prepared(self.time.until, runs) for part, runs in zip(self.parts, after, strict=True)]
         arrays = sets_of_arrays([part.subject.candidate for part in self.parts])
         self.tasks = [replace(one.task, account=True, arrays=n) for one, n in zip(alone, arrays, strict=True)]
-        first = self._run(LiveCalls.ALL)
+        first = self._run(LiveCalls.ALL, 1 + MEASURE.live_fewest_pairs)
         calls = sum(run.mockups for run in first)
         converted = sum(int(((run.roles & np.uint64(CONVERTED)) != 0).sum()) for run in first)
         flushed = converted > CONVERTED_PART * calls
@@ -230,10 +235,10 @@ class _Together:
                 raise NoTrialError(f"{part.name}: {why}")
         if why := why_not_together([part.bench.case.profiled.entry for part in self.parts]):
             raise NoTrialError(why)
-        seconds = self.parts[0].bench.case.profiled.run.seconds
         runs = RUNS_OF_ALL + RUNS_OF_REGION * len(self.parts) + 2 * MEASURE.live_fewest_pairs
-        if runs * seconds > MEASURE.live_s:
-            raise NoTrialError(f"the program takes {seconds:.0f} s, and would have to run {runs} times")
+        if runs * self.time.alone > (left := self.time.until - own_time()):
+            would = f"would have to run {runs} times in {left:.0f} s (--budget)"
+            raise NoTrialError(f"the program takes {self.time.alone:.0f} s, and {would}")
 
     def _ordinary(self) -> None:
         """Runs in which no call is a mock-up's, of all regions at once, where a region has none of its own."""
@@ -241,27 +246,29 @@ class _Together:
         for number, calls in enumerate((LiveCalls.NONE, LiveCalls.LOADED)):
             if all(len(part.bench.ordinary) > number for part in self.parts):
                 continue
-            for part, run in zip(self.parts, self._run(calls), strict=True):
+            needed = RUNS_OF_ALL - number + len(self.parts) + 2 * MEASURE.live_fewest_pairs
+            for part, run in zip(self.parts, self._run(calls, needed), strict=True):
                 if len(part.bench.ordinary) == number:
                     part.bench.ordinary.append(run)
 
-    def _run(self, calls: LiveCalls, *, flush: bool = False) -> tuple[LiveRun, ...]:
-        """One run, compared with ordinary ones where it is none itself."""
-        if own_time() > self.deadline:
-            raise NoTrialError(f"it takes longer than {MEASURE.live_s:.0f} s")
+    def _run(self, calls: LiveCalls, needed: int, *, flush: bool = False) -> tuple[LiveRun, ...]:
+        """One run, of at least as many as are ``needed``, compared with ordinary ones where it is none itself."""
         case, known = self.parts[0].bench.case, self.parts[0].bench.ordinary
-        limit = max(MEASURE.live_slower * min(r.seconds for r in known), 10.0) if known else self.deadline - own_time()
         regions = [
             RegionTask(part.bench.case.profiled.entry, replace(task, flush=flush), calls, part.bench.is_quick())
             for part, task in zip(self.parts, self.tasks, strict=True)
         ]
-        found = run_live_regions(
-            case.settings.command,
-            regions,
-            stdin_path=case.stdin,
-            timeout=min(limit, case.settings.timeout),
-            scratch=case.space.scratch,
-        )
+
+        def made(seconds: float) -> tuple[LiveRun, ...]:
+            return run_live_regions(
+                case.settings.command,
+                regions,
+                stdin_path=case.stdin,
+                timeout=seconds,
+                scratch=case.space.scratch,
+            )
+
+        found = in_time(made, self.time, needed, known, case.settings.timeout)
         for part, run in zip(self.parts, found, strict=True):
             if run.error:
                 raise NoTrialError(f"{part.name}: {run.error}")
@@ -278,15 +285,16 @@ class _Together:
         while len(found) < MEASURE.live_plan_rounds:
             begun = own_time()
             flushes = (False, True) if flushed else (False,)
+            rest = max(MEASURE.live_fewest_pairs - len(found), 0)
             if len(found) % 2:
-                tried = tuple(self._run(LiveCalls.ALL, flush=flush) for flush in reversed(flushes))
-                found.append(LiveRound(self._run(LiveCalls.UNTIMED), tried))
+                tried = tuple(self._run(LiveCalls.ALL, rest, flush=flush) for flush in reversed(flushes))
+                found.append(LiveRound(self._run(LiveCalls.UNTIMED, rest), tried))
             else:
-                ordinary = self._run(LiveCalls.UNTIMED)
-                found.append(LiveRound(ordinary, tuple(self._run(LiveCalls.ALL, flush=flush) for flush in flushes)))
+                ordinary = self._run(LiveCalls.UNTIMED, rest)
+                found.append(LiveRound(ordinary, tuple(self._run(LiveCalls.ALL, rest, flush=flush) for flush in flushes)))
             progress.count("running the plan in the program", len(found), MEASURE.live_plan_rounds)
             took = own_time() - begun
-            if len(found) >= MEASURE.live_fewest_pairs and own_time() + took > self.deadline:
+            if len(found) >= MEASURE.live_fewest_pairs and own_time() + took > self.time.enough:
                 break
         return found
 

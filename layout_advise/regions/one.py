@@ -14,6 +14,7 @@ from layout_advise.choose.short_calls import long_call, plan_short_calls
 from layout_advise.config import Settings
 from layout_advise.describe.studied import AnotherKind, LongCall, MoreWays, SmallerRegion, Studied
 from layout_advise.errors import UsageError
+from layout_advise.measure.stage import seconds_of
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import at_kind
 from layout_advise.progress import Progress
@@ -83,7 +84,7 @@ def study_again(case: Case, studied: Studied | AnotherKind | None) -> tuple[Case
             one = at_long_call(case)
             if one is None:
                 return case, studied
-            case, studied = one, study(one)
+            case, studied = one, _with_rest(one, studied)
         elif isinstance(studied.retry, SmallerRegion):
             smaller = with_fewer_accesses(case)
             if smaller is None:
@@ -93,10 +94,19 @@ def study_again(case: Case, studied: Studied | AnotherKind | None) -> tuple[Case
             batch = in_batches(case, studied)
             if batch is None:
                 return case, studied
-            several = study(batch)
+            several = _with_rest(batch, studied)
             assert not isinstance(several, AnotherKind)  # batches have no kinds
+            if several is None or several.tells:
+                return case, several
             # calls in a row may use other arrays through one pointer, as of two buffers that are swapped between them
-            return case, several if several is None or several.tells else studied
+            return case, replace(studied, took=several.took)
+
+
+def _with_rest(case: Case, before: Studied) -> Studied | AnotherKind | None:
+    """The study of ``case`` in the seconds that the one ``before`` has left of the region's; it has taken those of both."""
+    rest = max(seconds_of(case) - before.took, CHOOSE.least_budget * seconds_of(replace(case, seconds=None)))
+    found = study(replace(case, seconds=rest))
+    return replace(found, took=before.took + found.took) if isinstance(found, Studied) else found
 
 
 def with_fewer_accesses(case: Case) -> Case | None:
@@ -124,7 +134,7 @@ def loop_of(case: Case, least: int) -> Case | None:
     space = replace(case.space, region=case.space.region.beside(profiled.name))
     smaller = Case(case.settings, case.main, profiled, seen, chosen, case.stdin, space)
     # what it has in common with other regions of the run stays, and so do the numbers of its own candidates
-    return replace(smaller, beside=case.beside, given=case.given, further_ids=case.further_ids)
+    return replace(smaller, beside=case.beside, given=case.given, further_ids=case.further_ids, seconds=case.seconds)
 
 
 def at_long_call(case: Case) -> Case | None:

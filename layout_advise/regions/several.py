@@ -32,6 +32,7 @@ from layout_advise.regions.looked import (
     with_passed_over,
 )
 from layout_advise.regions.one import RunContext, study_again, watch
+from layout_advise.regions.run_seconds import run_seconds
 from layout_advise.regions.survey import Surveyed, regions_beside, survey
 from layout_advise.regions.whole import apart, excluded, for_program, with_shares
 from layout_advise.reports.words.reason_words import clause
@@ -60,14 +61,15 @@ def _with_left_out(told: Told, surveyed: Surveyed) -> Told:
 
 def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told | None:
     """The first region that gives an answer; those that failed before are not looked at again."""
-    settings, begun, seconds = start.settings, time.monotonic(), seconds_for_regions(start)
+    settings, begun, until = start.settings, time.monotonic(), seconds_for_regions(start)
+    seconds = run_seconds(settings.budget, (profiled.share,))
     looked: list[Looked] = []
     failed = list(surveyed.failed)
     waiting: Iterator[Profiled | Case] = chain((profiled,), surveyed.cases, elsewhere(start, profiled))
     known: set[tuple[Key, int]] = {place_of(one) for one, _ in failed}
     for _ in range(CHOOSE.most_regions):
         one = next((region for region in waiting if place_of(region) not in known), None)
-        if one is None or (known and time.monotonic() - begun > seconds):
+        if one is None or (known and time.monotonic() - begun > until):
             break
         known.add(place_of(one))
         if len(known) > 1:
@@ -78,6 +80,7 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
                 if place in known:
                     continue
                 known.add(place)
+            case = replace(case, seconds=seconds.of(case.profiled.share))
             case, studied = study_again(case, study(case))
         except (ProgramError, SnapshotError, TraceError) as error:
             if one is profiled and (isinstance(error, ProgramError) or settings.hotspot is not None):
@@ -87,6 +90,7 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
         if studied is None:
             return None
         looked.append(Looked(case, studied))
+        seconds = seconds.after(studied.took)
         if looked[-1].answers or excluded(start, apart(looked, start.main)):
             break
         start.progress.note(f"no clear answer from {case.profiled.name}: {clause(looked[-1].reason)}")

@@ -13,9 +13,7 @@ from layout_advise.choose.further_regions import others, share_beside
 from layout_advise.choose.named_regions import named_regions
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, Sampled
-from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
-from layout_advise.measure.policy import MEASURE
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation, united
 from layout_advise.observe.stage import observe_call
@@ -120,7 +118,7 @@ def _shared(looked: Sequence[tuple[Case, Observation]], budget: int) -> tuple[Ca
             continue
         first = 1 + len(given) + number * budget if given else 1 + number * budget
         cases.append(replace(case, beside=_beside(number, looked), given=given, further_ids=first))
-    return tuple(replace(case, settings=_with_part_of_budget(case, len(cases))) for case in cases)
+    return tuple(cases)
 
 
 def _beside(number: int, looked: Sequence[tuple[Case, Observation]]) -> tuple[Observation, ...]:
@@ -131,9 +129,3 @@ def _beside(number: int, looked: Sequence[tuple[Case, Observation]]) -> tuple[Ob
         for other, (_, seen) in enumerate(looked)
         if other != number and own & {place_of(structure) for structure in seen.structures}
     )
-
-
-def _with_part_of_budget(case: Case, regions: int) -> Settings:
-    """Several regions share the seconds for measuring; two have as long as one each."""
-    seconds = case.settings.budget if case.settings.budget is not None else MEASURE.budget_s
-    return replace(case.settings, budget=seconds * min(1.0, CHOOSE.regions_budgets / max(regions, 1)))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from layout_advise.build.mockups import Mockup, Mockups, expected_moves, make_all
+from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.timing.variants import Form, Variant
 from layout_advise.propose.recipes import Recipe
@@ -25,19 +26,36 @@ _NEXT_WRONG: tuple[Form, ...] = ("wrong-writes", "wrong-values")
 
 
 def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mockups) -> dict[Variant, Finding]:
-    """Compares what each mock-up and each of its builds with late loads leaves behind with what the original does, in forks
-    of ``program``; with a team of threads in whole copies."""
+    """Compares what each mock-up leaves behind with what the original does, in forks of ``program``; with a team of threads
+    in whole copies."""
     subjects, code = [], source.as_lifted
     for variant, item in made.items():
         if item.path is None or item.same_as is not None:
             continue
         candidate = item.recipe.relaid
         moves = expected_moves(candidate, code, source) if candidate is not None else None
-        forbidden = source.guarded(candidate)
-        subjects.append(Subject(variant, item.path, item.check, forbidden, moves))
-        if item.late is not None and variant.reordered not in made:
-            subjects.append(Subject(variant.reordered, item.late.path, None, forbidden, moves))
+        subjects.append(Subject(variant, item.path, item.check, source.guarded(candidate), moves))
+    return _found(space, program, source, subjects)
 
+
+def compared_late(space: Workspace, program: StoppedProgram, source: Source, made: Mockups) -> dict[Variant, Mockup]:
+    """``made``, which were compared, without the other order of loads where that does not do the same, or cannot be
+    compared."""
+    subjects = [
+        Subject(
+            variant.reordered, item.late.path, None, source.guarded(relaid), expected_moves(relaid, source.as_lifted, source)
+        )
+        for variant, item in made.items()
+        if item.late is not None and (relaid := item.recipe.relaid) is not None
+    ]
+    try:
+        found = _found(space, program, source, subjects) if subjects else {}
+    except SnapshotError:
+        found = {}
+    return without_failed(made, found)
+
+
+def _found(space: Workspace, program: StoppedProgram, source: Source, subjects: Sequence[Subject]) -> dict[Variant, Finding]:
     def progress(done: int, total: int) -> None:
         space.progress.count("comparing bytes", done, total)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from layout_advise.errors import ProgramError
+from layout_advise.errors import OvertimeError, ProgramError
 from layout_advise.tracer.live.orders import LiveCalls, LiveTask, RegionTask
 from layout_advise.tracer.live.outcome import TABLE_BYTES, LiveRun, read_table
 from layout_advise.tracer.live.output import MOST_BYTES
@@ -38,8 +38,8 @@ def run_live(
     counter is read, for calls that a look at the CPU's time would outlast. Its output goes into files in ``scratch`` (None:
     the system's temporary folder), which are removed.
 
-    Raises :class:`ProgramError` where it cannot be started, does not end within ``timeout`` seconds (it is killed then),
-    never comes to the region, or prints more than can be compared.
+    Raises :class:`ProgramError` where it cannot be started, never comes to the region, or prints more than can be compared;
+    :class:`OvertimeError` where it does not end within ``timeout`` seconds (it is killed then).
     """
     regions = [RegionTask(entry, task, calls, quick)]
     (found,) = run_live_regions(command, regions, seed=seed, stdin_path=stdin_path, timeout=timeout, scratch=scratch)
@@ -73,7 +73,7 @@ def run_live_regions(
                 process.wait(timeout)
             except subprocess.TimeoutExpired:
                 slow = f"the program took longer than {timeout:.3g} s while a layout was tried in it"
-                raise ProgramError(slow, "it was ended", _HINT) from None
+                raise OvertimeError(slow, "it was ended", _HINT) from None
             seconds, (cpu_after, faults_after) = time.monotonic() - folder.begun, _of_children()
             status = folder.status()
             if status.state < State.PATCHED:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from layout_advise.errors import ProgramError
+from layout_advise.errors import OvertimeError, ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
 from layout_advise.measure import live_trial
 from layout_advise.measure.live_outcome import LiveTrial, with_unimproved
@@ -101,7 +101,7 @@ def bench(**changes: object) -> LiveBench:
     source = SimpleNamespace(
         trace=SimpleNamespace(registers=registers), lifted=SimpleNamespace(live_ins=live_ins), varying=frozenset({2})
     )
-    return LiveBench(cast("Any", case), cast("Any", source), (Allocation(BASE, BYTES, 3, 0),))
+    return LiveBench(cast("Any", case), cast("Any", source), (Allocation(BASE, BYTES, 3, 0),), 120.0)
 
 
 def subject(structure: Structure = STRUCTURE, general: Path | None = GENERAL) -> LiveSubject:
@@ -243,7 +243,7 @@ def test_a_program_that_does_something_else_gives_no_answer(
         ({"temporary": True}, "conversion instead"),
         ({"ns": 300.0}, "too short"),
         ({"calls": 20}, "too few calls"),
-        ({"seconds": 20.0}, "takes 20 s, and would have to run 8 times"),
+        ({"seconds": 20.0}, "takes 20 s, and would have to run 8 times in 60 s (--budget)"),
     ],
 )
 def test_what_cannot_be_tried_is_not_begun(monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], why: str) -> None:
@@ -296,20 +296,106 @@ def test_a_run_that_holds_accesses_against_the_layout_may_take_too_long(monkeypa
     assert not found.held
 
 
+class Clock:
+    """A clock that goes on by ``takes`` seconds with each run of a program that is played, by those of ``ordinary`` with one
+    without a mock-up; a run that takes longer than it may is ended."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, played: Played, takes: float, ordinary: float | None = None) -> None:
+        self.now, self.played, self.takes = 0.0, played, takes
+        self.ordinary = takes if ordinary is None else ordinary
+        monkeypatch.setattr(live_trial, "run_live", self.run)
+        monkeypatch.setattr(live_trial, "own_time", lambda: self.now)
+
+    def run(self, command: Sequence[str], entry: object, task: LiveTask, calls: LiveCalls, **options: Any) -> LiveRun:
+        takes = self.ordinary if calls in UNTRIED else self.takes
+        self.now += min(takes, options["timeout"])
+        if takes > options["timeout"]:
+            self.played.runs.append((calls, task))
+            raise OvertimeError("the program took longer", "it was ended")
+        return replace(self.played.run(command, entry, task, calls, **options), seconds=takes)
+
+
 def test_the_layouts_of_a_region_share_the_time_for_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was tried before may be tried once more: it is going to be advised."""
-    now = 0.0
-    played = Played()
-
-    def run(*given: Any, **words: Any) -> LiveRun:
-        nonlocal now
-        now += 5.0
-        return played.run(*given, **words)
-
-    monkeypatch.setattr(live_trial, "run_live", run)
-    monkeypatch.setattr(live_trial, "own_time", lambda: now)
-    one, subjects = bench(), [replace(subject(), mockup=Path(f"{k}.so")) for k in range(4)]
+    Clock(monkeypatch, Played(), 3.0)
+    one, subjects = bench(seconds=3.0), [replace(subject(), mockup=Path(f"{k}.so")) for k in range(4)]
     found = [one.trial(each) for each in (*subjects, subjects[0])]
     assert [t.ratio.restores if t.ratio is not None else t.reason for t in found] == [
         2, 2, 2, "the time for trials went into others", 2,
     ]  # fmt: skip
+
+
+def test_trials_have_what_measuring_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least half of the region's seconds, and 15: a program that takes 3 s, and would have to run 8 times, has a trial
+    where 24 are there."""
+
+    def tried(seconds: float, since: float) -> bool:
+        clock = Clock(monkeypatch, Played(), 0.1)
+        one = bench(seconds=3.0)
+        one.seconds = seconds
+        one.begin()
+        clock.now += since
+        return one.trial(subject()).ratio is not None
+
+    assert tried(30.0, 0.0)
+    assert tried(30.0, 6.0)
+    assert not tried(30.0, 7.0)
+    assert tried(60.0, 60.0)  # half of 60 s
+    assert not tried(30.0, 30.0)
+    clock, one = Clock(monkeypatch, Played(), 0.1), bench(seconds=1.8)
+    one.seconds = 4.0
+    assert one.time(Path("m.so")).until == clock.now + 15.0
+
+
+def test_a_program_that_takes_too_long_by_itself_does_so_for_each_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time went into others where none was tried."""
+    monkeypatch.setattr(live_trial, "run_live", Played().run)
+    one = bench(seconds=20.0)
+    reasons = [one.trial(replace(subject(), mockup=Path(f"{k}.so"))).reason for k in range(2)]
+    assert all(reason.startswith("the program takes 20 s") for reason in reasons)
+
+
+def test_a_program_that_is_too_slow_in_a_trial_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 60 s two ordinary runs of 2 s are made; one with all calls as the mock-up, after which four come that take at least
+    half as long, has a third of the 56 s that are left."""
+    played = Played()
+    clock = Clock(monkeypatch, played, 30.0, 2.0)
+    found = bench(seconds=2.0).trial(subject())
+    assert found.reason == "in a trial the program takes more than 9.3 times as long as by itself: too slow for one"
+    assert kinds(played) == [LiveCalls.NONE, LiveCalls.LOADED, LiveCalls.ALL]
+    assert clock.now == pytest.approx(4 + 56 / 3)
+
+
+def test_the_fewest_pairs_have_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known before the first pair where half of what was added to a run would be too much, and else after its first run."""
+    played = Played()
+    monkeypatch.setattr(live_trial, "OF_ALL", 0.9)
+    Clock(monkeypatch, played, 12.0, 2.0)
+    found = bench(seconds=2.0).trial(subject())
+    assert found.reason == "in a trial the program takes 6.3 times as long as by itself: too slow for one"
+    assert kinds(played) == [LiveCalls.NONE, LiveCalls.LOADED, LiveCalls.ALL]
+    monkeypatch.undo()
+    later = Played()
+    Clock(monkeypatch, later, 14.0, 2.0)
+    found = bench(seconds=2.0).trial(subject())
+    assert found.reason == "in a trial the program takes more than 5.2 times as long as by itself: too slow for one"
+    assert kinds(later)[-1] in (LiveCalls.ONE, LiveCalls.OTHER)
+    assert len(later.runs) == 4
+
+
+def test_a_slow_run_that_need_not_be_does_not_end_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That with each access held against the layout has its part of the time, and no more."""
+    played = Played()
+    clock = Clock(monkeypatch, played, 1.0)
+    slow = clock.run
+
+    def run(command: Sequence[str], entry: object, task: LiveTask, calls: LiveCalls, **options: Any) -> LiveRun:
+        clock.takes = 50.0 if task.mockup == ENDING else 1.0
+        return slow(command, entry, task, calls, **options)
+
+    monkeypatch.setattr(live_trial, "run_live", run)
+    relayout = Relayout(STRUCTURE, (), (), (), "")
+    candidate = Candidate("c1", (relayout,), (), ())
+    found = bench(seconds=1.0).trial(LiveSubject(Path("m.so"), candidate, NOTHING, lambda: GENERAL, lambda general: ENDING))
+    assert found.ratio is not None
+    assert not found.held

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from layout_advise.describe.studied import Studied
+from layout_advise.errors import OvertimeError
 from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, Candidate, Dim, Field, FieldMap, Relayout, Structure
+from layout_advise.measure import live_trial
 from layout_advise.measure.live_trial import LiveBench, NoTrialError, PreparedTrial
 from layout_advise.regions import live_plan
 from layout_advise.regions.live_plan import as_run, contradicted, sets_of_arrays, with_trial
@@ -29,6 +31,7 @@ from layout_advise.tracer.process.patching import Entry
 from tests.support.sample_report import candidate, report
 
 CALLS = 100
+SECONDS = 60.0
 CODE = bytes.fromhex("4889f8") * 8
 
 
@@ -98,7 +101,7 @@ def looked(name: str, gain: float, address: int, *, refusal: str = "", mockup: b
         case=case, ordinary=[], refusal=lambda: refusal, task=lambda subject: task, is_quick=lambda: True
     )
 
-    def prepared(subject: object, deadline: float) -> PreparedTrial:
+    def prepared(subject: object, until: float, after: int) -> PreparedTrial:
         if alone:
             raise NoTrialError(alone)
         return PreparedTrial(task, bench.ordinary[0], True)
@@ -129,7 +132,7 @@ def tried(
     monkeypatch: pytest.MonkeyPatch, played: Played, regions: Sequence[Looked] = (), what: ProgramPlan | None = None
 ) -> StructurePlan:
     monkeypatch.setattr(live_plan, "run_live_regions", played.run)
-    found = with_trial(what or plan(), regions or two(), "auto")
+    found = with_trial(what or plan(), regions or two(), "auto", SECONDS)
     assert found is not None
     return found.structures[0]
 
@@ -208,12 +211,12 @@ def test_no_region_advises_what_the_program_did_not_gain_by(monkeypatch: pytest.
     advised = regions[0].studied.report.verdict
     assert (advised.action, advised.candidate) == ("change", "c1")
     monkeypatch.setattr(live_plan, "run_live_regions", Played(takes=1.1, copied=False).run)
-    told = as_run(regions, with_trial(plan(), regions, "auto"))[0].studied.report.verdict
+    told = as_run(regions, with_trial(plan(), regions, "auto", SECONDS))[0].studied.report.verdict
     assert (told.action, told.candidate, told.reason) == ("undecided", None, "not-in-program")
     assert "and ran 0.91× (0.91–0.91). Here alone: " in told.text
     monkeypatch.setattr(live_plan, "run_live_regions", Played().run)
-    assert as_run(regions, with_trial(plan(), regions, "auto"))[0].studied.report.verdict == advised
-    assert as_run(regions, with_trial(plan("undecided"), regions, "always"))[0].studied.report.verdict == advised
+    assert as_run(regions, with_trial(plan(), regions, "auto", SECONDS))[0].studied.report.verdict == advised
+    assert as_run(regions, with_trial(plan("undecided"), regions, "always", SECONDS))[0].studied.report.verdict == advised
     assert as_run(regions, None)[0].studied.report.verdict == advised
 
 
@@ -251,12 +254,12 @@ def test_a_run_that_leaves_a_loss_open_does_not_make_the_claim(monkeypatch: pyte
 
 def test_what_is_not_to_be_run_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_plan, "run_live_regions", Played().run)
-    assert with_trial(None, two(), "auto") is None
+    assert with_trial(None, two(), "auto", SECONDS) is None
     for what, live in ((plan(), "never"), (plan("keep"), "always"), (plan("undecided"), "auto")):
-        assert with_trial(what, two(), cast("Any", live)) == what
+        assert with_trial(what, two(), cast("Any", live), SECONDS) == what
     nothing = plan("undecided", candidate=None, label="as it is")
-    assert with_trial(nothing, two(), "always") == nothing
-    asked = with_trial(plan("undecided"), two(), "always")
+    assert with_trial(nothing, two(), "always", SECONDS) == nothing
+    asked = with_trial(plan("undecided"), two(), "always", SECONDS)
     assert asked is not None
     assert asked.structures[0].trial is not None
     assert asked.structures[0].action == "undecided"
@@ -285,9 +288,33 @@ def test_why_it_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(monkeypatch, Played(), beside) == "pull begins or ends where another region does"
     slow = two()
     slow[0].case.profiled.run.seconds = 20.0  # type: ignore[misc]
-    assert refused(monkeypatch, Played(), slow) == "the program takes 20 s, and would have to run 11 times"
+    assert (
+        refused(monkeypatch, Played(), slow) == "the program takes 20 s, and would have to run 11 times in 60 s (--budget)"
+    )
     no_time = Played(takes=-0.1)
     assert refused(monkeypatch, no_time) == "the trial itself took all of the program's time"
+
+
+def test_a_program_that_is_too_slow_so_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 40 s that are left the run with all calls as mock-ups has a third: two rounds come after it."""
+    limits = []
+
+    class Slow(Played):
+        def run(self, command: Sequence[str], regions: Sequence[RegionTask], **options: Any) -> tuple[LiveRun, ...]:
+            limits.append(options["timeout"])
+            if regions[0].calls == LiveCalls.ALL:
+                raise OvertimeError("the program took longer", "it was ended")
+            return super().run(command, regions, **options)
+
+    monkeypatch.setattr(live_trial, "own_time", lambda: 20.0)
+    monkeypatch.setattr(live_plan, "own_time", lambda: 0.0)
+    regions = two()
+    regions[0].case.profiled.run.seconds = 2.0  # type: ignore[misc]
+    assert (
+        refused(monkeypatch, Slow(), regions)
+        == "in a trial the program takes more than 5.0 times as long as by itself: too slow for one"
+    )
+    assert limits == pytest.approx([40 / 9, 40 / 8, 10.0])
 
 
 def test_what_goes_wrong_with_all_at_once_is_told_by_its_region(monkeypatch: pytest.MonkeyPatch) -> None:

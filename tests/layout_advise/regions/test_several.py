@@ -44,12 +44,13 @@ class Road:
     """A program of functions, each with what comes of it; the order in which they were looked at."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, outcomes: dict[str, Verdict | LayoutAdviseError]) -> None:
-        self.outcomes, self.looked = outcomes, list[str]()
+        self.outcomes, self.looked, self.takes = outcomes, list[str](), 0.0
         self.regions = {name: cast(Profiled, SimpleNamespace(name=name, share=0.3, nest=None, threaded=False, title=name))
                         for name in outcomes}  # fmt: skip
         self.near: dict[str, list[str]] = {}
         self.instead: dict[str, str] = {}
         self.most_gain: dict[str, float] = {}
+        self.seconds: list[float | None] = []
         monkeypatch.setattr(places, "key_of", lambda one: (one.name, 0))
         monkeypatch.setattr(places, "others", lambda one, main: iter(self.regions.values()))
         monkeypatch.setattr(places, "callers", lambda one, main: iter(self.regions[n] for n in self.near.get(one.name, [])))
@@ -72,8 +73,9 @@ class Road:
     def study_again(self, case: Any, studied: None) -> tuple[Any, Studied]:
         verdict = self.outcomes[case.profiled.name]
         assert isinstance(verdict, Verdict)
+        self.seconds.append(case.seconds)
         hotspot = msgspec.structs.replace(report(verdict).hotspots[0], most_gain=self.most_gain.get(case.profiled.name))
-        return case, Studied(hotspot, Conditions(None, None, 0.0, None, False, None, 0, None))
+        return case, Studied(hotspot, Conditions(None, None, 0.0, None, False, None, 0, None), took=self.takes)
 
     def run(self, **settings: Any) -> Told | None:
         given = replace(Settings(("./app",), Path("run")), **settings)
@@ -142,6 +144,19 @@ def test_no_further_region_is_begun_when_the_time_is_up(monkeypatch: pytest.Monk
     assert road.looked == ["a"]
     assert road.run() is not None
     assert road.looked[1:] == list("abcdef")
+
+
+def test_regions_share_the_seconds_for_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in the place of another has what is left of twice ``--budget``; of several each has its part."""
+    road = Road(monkeypatch, {name: undecided(Reason.NOT_LIFTED) for name in "abcdef"})
+    road.takes = 50.0
+    assert road.run() is not None
+    assert road.seconds == [60.0, 60.0, 20.0, 7.5, 7.5, 7.5]
+    road = Road(monkeypatch, dict.fromkeys("abc", KEEP))
+    road.takes = 20.0
+    beside(road, monkeypatch, Surveyed(tuple(case_of(road, name) for name in "abc")))
+    assert road.run(budget=30.0) is not None
+    assert road.seconds == pytest.approx([20.0, 20.0, 20.0])
 
 
 def test_of_regions_without_an_answer_the_first_is_told_unless_one_says_more(monkeypatch: pytest.MonkeyPatch) -> None:

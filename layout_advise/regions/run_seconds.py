@@ -1,0 +1,46 @@
+"""The seconds for measuring and for trials in the running program: the regions of a run share them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.measure.policy import MEASURE
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeconds:
+    """``each``: one region has no more (``--budget``). ``hottest``: the greatest share of the samples that a region has.
+    ``spent``: by those that were looked at."""
+
+    each: float
+    hottest: float
+    spent: float = 0.0
+
+    @property
+    def left(self) -> float:
+        """The seconds that all regions together have not spent yet."""
+        return max(0.0, CHOOSE.regions_budgets * self.each - self.spent)
+
+    def of(self, share: float, waiting: Sequence[float] = ()) -> float:
+        """The seconds of a region with ``share`` of the samples, where others with the shares ``waiting`` come after it: its
+        part of what is left, and no more beside the hottest one's than its share is."""
+        together = share + sum(waiting)
+        part = self.left * share / together if together else self.left
+        most = self.each * min(1.0, share / self.hottest) if self.hottest else self.each
+        return max(min(part, most), CHOOSE.least_budget * self.each)
+
+    def after(self, took: float) -> RunSeconds:
+        """The same after a region that took so long."""
+        return replace(self, spent=self.spent + took)
+
+    @property
+    def for_plan(self) -> float:
+        """The seconds that the run of a plan has: as many as one region, as far as they are left, or the least of one."""
+        return max(min(self.left, self.each), MEASURE.live_s)
+
+
+def run_seconds(budget: float | None, shares: Sequence[float]) -> RunSeconds:
+    """The seconds of a run over regions with these shares of the samples; ``budget`` None: the usual."""
+    return RunSeconds(MEASURE.budget_s if budget is None else budget, max(shares, default=0.0))

@@ -1,0 +1,41 @@
+"""A region whose study is taken up again: it has its seconds once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from layout_advise.config import Settings
+from layout_advise.describe.studied import InBatches, LongCall, Studied
+from layout_advise.observe.case import Case
+from layout_advise.regions import one
+
+NOTHING = cast("Any", None)
+REPORT = cast("Any", SimpleNamespace(verdict=SimpleNamespace(reason="x")))
+
+
+@pytest.mark.parametrize(
+    ("retry", "took", "left"), [(LongCall(), 20.0, 40.0), (InBatches(), 20.0, 40.0), (LongCall(), 59.0, 7.5)]
+)
+def test_what_is_left_of_its_seconds(
+    monkeypatch: pytest.MonkeyPatch, retry: LongCall | InBatches, took: float, left: float
+) -> None:
+    found: list[float | None] = []
+
+    def study(case: Case) -> Studied:
+        found.append(case.seconds)
+        return Studied(REPORT, NOTHING, took=5.0)
+
+    monkeypatch.setattr(one, "study", study)
+    monkeypatch.setattr(one, "at_long_call", lambda case: case)
+    monkeypatch.setattr(one, "in_batches", lambda case, studied: case)
+    case = Case(Settings(("./app",), Path("run")), NOTHING, NOTHING, NOTHING, NOTHING, None, NOTHING)
+    _, again = one.study_again(case, Studied(REPORT, NOTHING, retry=retry, took=took))
+    assert again is not None
+    assert (found, again.took) == ([left], took + 5.0)
+    one.study_again(replace(case, seconds=30.0), Studied(REPORT, NOTHING, retry=retry, took=took))
+    assert found[1] == max(30.0 - took, 7.5)
