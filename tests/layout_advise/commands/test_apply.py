@@ -36,7 +36,7 @@ int main(void)
     struct particle *p = calloc(1000, sizeof *p);
     for (long i = 0; i < 1000; i++)
         p[i].v = i;
-    for (long k = 0; k < 20; k++)
+    for (long k = 0; k < 50000; k++)
         step(p, 1000);
     printf("%g\\n", p[999].x);
     free(p);
