@@ -8,36 +8,37 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from types import FrameType, ModuleType
 
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from layout_advise import __version__
-from layout_advise.commands import apply, compare, demo, doctor, emit, farm, guard, help, layout, report, show, trace, views
-from layout_advise.commands.kernels import calibrate, opencl
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.progress import Interrupted
 from layout_advise.reports.pages.console import guarded, styled
 from layout_advise.reports.words.visible import visible
 
-COMMANDS: tuple[ModuleType, ...] = (
-    trace,
-    report,
-    show,
-    apply,
-    views,
-    emit,
-    compare,
-    guard,
-    farm,
-    opencl,
-    calibrate,
-    layout,
-    doctor,
-    demo,
-    help,
-)
+COMMANDS: dict[str, str] = {
+    "trace": "layout_advise.commands.trace",
+    "report": "layout_advise.commands.report",
+    "show": "layout_advise.commands.show",
+    "apply": "layout_advise.commands.apply",
+    "views": "layout_advise.commands.views",
+    "emit": "layout_advise.commands.emit",
+    "compare": "layout_advise.commands.compare",
+    "guard": "layout_advise.commands.guard",
+    "farm": "layout_advise.commands.farm",
+    "opencl": "layout_advise.commands.kernels.opencl",
+    "calibrate": "layout_advise.commands.kernels.calibrate",
+    "layout": "layout_advise.commands.layout",
+    "doctor": "layout_advise.commands.doctor",
+    "demo": "layout_advise.commands.demo",
+    "help": "layout_advise.commands.help",
+}
+"""The commands' modules. Only that of the command that is given is brought in: to bring in all of them takes longer than
+most commands then do."""
 
 PATIENCE = 5.0
 """Seconds for which further signals are ignored."""
@@ -80,16 +81,22 @@ class CommandParser(argparse.ArgumentParser):
         super()._print_message(message, styled(file) if file is not None else None)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def module_of(name: str) -> ModuleType:
+    """The module of the command ``name``."""
+    return import_module(COMMANDS[name])
+
+
+def parser(names: Iterable[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """The command line with these commands; with all of them it is the whole one."""
     top = CommandParser(prog="layout-advise", description=DESCRIPTION, formatter_class=RawDescriptionRichHelpFormatter)
     top.add_argument("-V", "--version", action="version", version=f"layout-advise {__version__}")
     # with `prog` no help is rendered here: rich would write to stdout, which may be full or closed
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=top.prog)
-    for module in COMMANDS:
+    for name in names:
+        module = module_of(name)
         text = (module.__doc__ or "").strip()
         sub = commands.add_parser(
-            module.__name__.rsplit(".", 1)[1],
+            name,
             help=text.splitlines()[0].rstrip("."),
             description=text,
             formatter_class=RawDescriptionRichHelpFormatter,
@@ -101,19 +108,29 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (design, section 6). What is printed meanwhile cannot steer a terminal."""
+    words = sys.argv[1:] if argv is None else argv
+    for name in _named(words):
+        module_of(name)  # before signals become exceptions: one that comes in the middle of an import may be lost
     streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
     try:
-        return _carried_out(argv)
+        return _carried_out(words)
     finally:
         sys.stdout, sys.stderr = streams
 
 
-def _carried_out(argv: Sequence[str] | None) -> int:
+def _named(words: Sequence[str]) -> Sequence[str]:
+    """The commands that these words are about: the first of them, or all where it is none, or ``help``."""
+    if words and words[0] in ("-V", "--version"):
+        return ()
+    return words[:1] if words and words[0] in COMMANDS and words[0] != "help" else tuple(COMMANDS)
+
+
+def _carried_out(words: Sequence[str]) -> int:
     """The exit code of one command, its errors told."""
     previous = _stop_on_signals()
     try:
-        arguments = _parse(argv)
+        arguments = _parse(words)
         code = int(arguments.carry_out(arguments))
         sys.stdout.flush()  # here, so that a full disk or a closed pipe is reported like any other error
         return code
@@ -164,9 +181,9 @@ def _cause(error: BaseException) -> KeyboardInterrupt | None:
     return found if found is None or isinstance(found, KeyboardInterrupt) else _cause(found)
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parse(words: Sequence[str]) -> argparse.Namespace:
     try:
-        return parser().parse_args(argv)
+        return parser(_named(words)).parse_args(words)
     except SystemExit:
         sys.stdout.flush()  # the help may go into a closed pipe, too
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +15,13 @@ from layout_advise.tracer.sampling.turns import VARIABLE
 
 settings.register_profile("house", deadline=None)  # nothing is timed in tests: the machine may be busy
 settings.load_profile("house")
+
+
+def pytest_collection_finish() -> None:
+    """What was made until now stays to the end: to look through all of it again and again, for what may be freed, took
+    seconds, and in a child of this process it copied all pages."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -19,8 +19,8 @@ EXAMPLES = ROOT / "examples"
 
 
 def advise_example(example: str, flags: str, arguments: tuple[str, ...], folder: Path) -> Report:
-    subprocess.run(["make", "-s", "-C", str(EXAMPLES), example], check=True)
     program = EXAMPLES / example / "bin" / flags / example
+    subprocess.run(["make", "-s", "-C", str(EXAMPLES), str(program.relative_to(EXAMPLES))], check=True)
     return advise([program, *arguments], "--restores", "5", folder=folder)
 
 

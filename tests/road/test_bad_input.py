@@ -303,7 +303,7 @@ def test_calls_in_forked_children_do_not_count(victim: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("calls", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_few_calls_are_enough(victim: Path, tmp_path: Path, calls: int) -> None:
     """The report goes to standard output, and nothing else: what the program prints is in its log."""
-    words = ("-q", "--json", "-", "--hotspot", "work", *LITTLE, "--", "./victim", "plain", "400000", str(calls))
+    words = ("-q", "--json", "-", "--hotspot", "work", *LITTLE, "--", "./victim", "plain", "120000", str(calls))
     outcome = advise(tmp_path, *words)
     assert outcome.code == 0
     assert json.loads(outcome.out) == outcome.report

@@ -19,7 +19,7 @@ from tests.support.openmp.sync_programs import DETERMINISTIC, REFUSED, ROUNDED, 
 FAR = [("sum", 3, ("-O2",)), ("dynamic sum", 2, HASWELL), ("critical", 2, HASWELL), ("hits", 3, HASWELL)]
 
 
-@pytest.mark.parametrize("flags", [("-O2",), HASWELL])
+@pytest.mark.parametrize("flags", [("-O2",), pytest.param(HASWELL, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_every_kind_of_region_is_lifted_with_its_calls(tmp_path: Path, name: str, flags: tuple[str, ...]) -> None:
     made = nested_items(lifted_region(build(tmp_path, DETERMINISTIC[name], *flags)).body)

@@ -177,13 +177,22 @@ NOINLINE long hot(long n) { int *to = k; for (int i = 0; i < 512; i += 64) { __m
 }  # fmt: skip
 
 
+_built: dict[tuple[str, tuple[str, ...]], bytes] = {}
+
+
 def build(folder: Path, name: str, *flags: str) -> Path:
-    """The program ``name``, compiled."""
+    """The program ``name``, compiled; by the tests of one process once with the same flags, unless it names its source."""
     source, program = folder / f"{name}.c", folder / name
     source.write_text(
         MAIN.replace("%s", "\0", 1).replace("%%", "%").replace("\0", (PROGRAMS | WIDE_PROGRAMS)[name].replace("%%", "%"))
     )
+    if (known := _built.get((name, flags))) is not None:
+        program.write_bytes(known)
+        program.chmod(0o755)
+        return program
     subprocess.run(["gcc", "-w", *flags, "-o", str(program), str(source)], check=True)
+    if not any(flag.startswith("-g") for flag in flags):
+        _built[name, flags] = program.read_bytes()
     return program
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import select
@@ -59,6 +60,7 @@ def in_child(work: Callable[[], T], seconds: float | None = None, passed_on: tup
 
 def _answer(work: Callable[[], Any], out: int, passed_on: tuple[type[BaseException], ...]) -> NoReturn:
     code = 1
+    gc.freeze()  # a collection would write to all objects of the parent, and copy their pages
     try:
         try:
             said: tuple[str, Any] = "done", work()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -78,10 +79,7 @@ def test_other_errors_are_not_taken_for_signals(monkeypatch: pytest.MonkeyPatch)
         main(["doctor"])
 
 
-NAMES = [module.__name__.rsplit(".", 1)[1] for module in COMMANDS]
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_teaches_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main([name, "--help"])
@@ -96,7 +94,16 @@ def test_the_whole_help_names_every_command(capsys: pytest.CaptureFixture[str]) 
         main(["--help"])
     out = capsys.readouterr().out
     assert stop.value.code == 0
-    assert all(f"    {name} " in out for name in NAMES)
+    assert all(f"    {name} " in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("words", [["-V"], ["layout", "--help"], ["report", "--help"]], ids=" ".join)
+def test_only_the_command_that_is_given_is_brought_in(words: list[str]) -> None:
+    """All of them took longer to begin than most of them take."""
+    code = f"import sys, layout_advise.cli as cli\ntry: cli.main({words})\nexcept SystemExit: print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = {name for name, module in COMMANDS.items() if module in done.stdout.split()}
+    assert found == set(COMMANDS) & set(words)
 
 
 def test_help_keeps_the_brackets_of_terms(capsys: pytest.CaptureFixture[str]) -> None:

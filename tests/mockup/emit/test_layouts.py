@@ -47,8 +47,14 @@ def test_particles(kind: str, block: int, flags: tuple[str, ...], tmp_path: Path
     verify(case, candidate(relayout(shape, kind, block)))
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
-@pytest.mark.parametrize("start", [0, 3, 4])
+@pytest.mark.parametrize(
+    ("start", "flags"),
+    [
+        pytest.param(start, flags, id=f"{start}-{name}", marks=[pytest.mark.slow] * (start != 3 and name == "O2"))
+        for start in (0, 3, 4)
+        for name, flags in FLAGS.items()
+    ],
+)
 @pytest.mark.parametrize("lengths", [(4, 8), (32, 2)], ids=str)
 def test_blocks_of_several_lengths(lengths: tuple[int, int], start: int, flags: tuple[str, ...], tmp_path: Path) -> None:
     """Loops are cut into the shortest ones, and no place in the longer ones is divided for at each access."""

@@ -187,9 +187,10 @@ def test_rules_keep_the_value(plain: Expr, values: list[int]) -> None:
     check(plain, values)
 
 
+@pytest.mark.parametrize("examples", [30, pytest.param(80, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", sorted(RULES))
-def test_each_rule_keeps_the_value(name: str) -> None:
-    @settings(max_examples=80, deadline=None)
+def test_each_rule_keeps_the_value(name: str, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
     @given(operations(name), REGISTERS)
     def holds(plain: Expr, values: list[int]) -> None:
         check(plain, values)

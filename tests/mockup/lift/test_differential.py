@@ -28,7 +28,11 @@ BUILDS = {
 }
 
 
-@pytest.fixture(scope="module", params=list(BUILDS))
+FEW = ("gcc-O1", "clang-O1", "gcc-O3-avx512", "clang-O3-avx512")
+"""Simpler code than with -O2, and code that is a mixture of the next ones'."""
+
+
+@pytest.fixture(scope="module", params=[pytest.param(n, marks=[pytest.mark.slow] * (n in FEW)) for n in BUILDS])
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KernelLibrary:
     compiler, *flags = BUILDS[request.param]
     if shutil.which(compiler) is None:

@@ -39,7 +39,13 @@ void quantize(struct level *out, const float *values, long n) {
 }
 """
 FIELDS = {"gray": ("u1", "rgba"), "mix": ("i2", ("left", "right", "aux", "gain")), "quantize": ("i2", ("now", "before"))}
-BUILDS = [("gcc", "-O2"), ("gcc", "-O3"), ("gcc", "-O3", "-march=haswell"), ("clang", "-O2"), ("clang", "-O3", "-mavx2")]
+BUILDS = [
+    ("gcc", "-O2"),
+    pytest.param(("gcc", "-O3"), marks=pytest.mark.slow),
+    ("gcc", "-O3", "-march=haswell"),
+    pytest.param(("clang", "-O2"), marks=pytest.mark.slow),
+    ("clang", "-O3", "-mavx2"),
+]
 COUNT = 333
 
 

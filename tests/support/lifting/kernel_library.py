@@ -13,6 +13,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.machine.image import open_image
 from layout_advise.tracer.code.region import CodeRange, Region
 from tests.support.lifting.run_lifted import run_lifted
 
@@ -52,6 +53,7 @@ class KernelLibrary:
             first = next(s for s in symbols if s.name == "daxpy")
             self.base = ctypes.cast(self.library.daxpy, ctypes.c_void_p).value - first["st_value"]
             sized = [s for s in symbols if s["st_size"] and start <= s["st_value"] < start + len(code)]
+            open_image(str(self.path), self.base)  # kept: each test in a process of its own would read it anew
             self.places = {s.name: (s["st_value"], code[s["st_value"] - start :][: s["st_size"]]) for s in sized}
 
     def region(self, name: str) -> Region:

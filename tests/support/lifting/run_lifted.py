@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -42,6 +41,8 @@ class Memory(Protocol):
         """Store ``data`` at ``address``."""
         ...
 
+
+_LIBM = ctypes.CDLL("libm.so.6")
 
 Access = tuple[int, int, int, int]
 """(pc, operand, part, address) of one executed load or store."""
@@ -136,10 +137,9 @@ class _Machine:
 
 
 def _call(name: str, ty: Ty, args: list[int]) -> int:
-    library = ctypes.CDLL(ctypes.util.find_library("m"))
     kind: type[ctypes.c_double] | type[ctypes.c_float] = ctypes.c_double if ty == "f64" else ctypes.c_float
     size = BITS[ty] // 8
-    function = getattr(library, name)
+    function = getattr(_LIBM, name)
     function.restype, function.argtypes = kind, [kind] * len(args)
     result = kind(function(*(kind.from_buffer_copy(a.to_bytes(size, "little")).value for a in args)))
     return int.from_bytes(bytes(result), "little")

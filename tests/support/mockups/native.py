@@ -95,7 +95,7 @@ def traced(lifted: Lifted, where: Path, integers: Sequence[int], floats: Sequenc
     """Run the identity's check build once and make a trace of its records; the caller restores the memory."""
     references = references_of(lifted)
     source = emit_mockup(lifted, None, trace_of(lifted, None, references, lifted.symbol), (), check=True)
-    done = run_mockup(source, where / "trace.so", integers, floats, records=capacity)
+    done = run_mockup(source, where / "trace.so", integers, floats, flags=("-O0",), records=capacity)
     assert done.count <= capacity
     return trace_of(lifted, done.records, references, lifted.symbol)
 

@@ -29,7 +29,6 @@ PROGRAM = r"""
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <x86intrin.h>
 struct body { double x, v, rest[6]; } *bodies;
 #ifndef SIZE
 #define SIZE 40000
@@ -43,7 +42,7 @@ __attribute__((noinline)) void move(double dt)
     for (long i = 0; i < n; i++) sum += bodies[i].x * dt;
 #elif defined STAMP
 #pragma omp parallel
-    own[omp_get_thread_num()].stamp = __rdtsc();
+    own[omp_get_thread_num()].stamp = __builtin_ia32_rdtsc();
 #elif defined COUNT
 #pragma omp parallel
     { double *mine = &own[omp_get_thread_num()].count;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from layout_advise.cli import COMMANDS
+from layout_advise.cli import COMMANDS, module_of
 from tests.support.paths import ROOT
 
 DECISIONS = ROOT / "docs" / "decisions"
@@ -41,7 +41,7 @@ def inline(page: Path) -> list[str]:
 
 def helps() -> list[str]:
     """Commands that the help texts show; two blanks or more set off a remark."""
-    lines = [line for module in COMMANDS for line in (module.__doc__ or "").splitlines()]
+    lines = [line for name in COMMANDS for line in (module_of(name).__doc__ or "").splitlines()]
     return [re.split(r"\s{2,}", line.strip())[0] for line in lines if line.startswith("  layout-advise ")]
 
 

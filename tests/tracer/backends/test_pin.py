@@ -5,6 +5,7 @@ The kit is a stand-in: declarations of the interface, a few make variables, and 
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -64,9 +65,17 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "replay"
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all tests have their kit and the tool that is built against it."""
+    return tmp_path_factory.mktemp("pin")
+
+
 @pytest.fixture
-def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "kit"
+def kit(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A kit as it is unpacked; nothing has been recorded."""
+    folder = shared / "kit"
+    shutil.rmtree(folder, ignore_errors=True)
     for name, text in (
         ("source/tools/Config/makefile.config", CONFIG),
         ("source/tools/Config/makefile.default.rules", RULES),
@@ -77,7 +86,7 @@ def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / name).write_text(text)
     (folder / "pin").chmod(0o755)
     monkeypatch.setenv("PIN_ROOT", str(folder))
-    monkeypatch.setenv("LAYOUT_ADVISE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("LAYOUT_ADVISE_CACHE", str(shared / "cache"))
     return folder
 
 

@@ -117,8 +117,10 @@ def test_any_sequence_of_packed_instructions_gives_the_same(
     assert found == expected
 
 
-@pytest.mark.parametrize("width", [16, 32])
-@pytest.mark.parametrize("kind", ["ps", "pd"])
+@pytest.mark.parametrize(
+    ("kind", "width"),
+    [("ps", 32), ("pd", 16), *(pytest.param(*shape, marks=pytest.mark.slow) for shape in (("ps", 16), ("pd", 32)))],
+)
 @pytest.mark.parametrize("name", [*PLAIN, *FUSED, "sqrt", "negate", "abs"])
 def test_each_operation_is_one_statement(name: str, kind: str, width: int, tmp_path: Path) -> None:
     steps = [(name, 2, 0, 1, 2), ("mul", 3, 2, 0, 0), ("add", 2, 3, 0, 0)]
