@@ -29,6 +29,7 @@ PROGRAM = r"""
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+
 struct body { double x, v, rest[6]; } *bodies;
 #ifndef SIZE
 #define SIZE 40000
