@@ -62,7 +62,7 @@ def find_links(lifted: Lifted, plan: RemapPlan, candidate: Candidate | None) -> 
 
 
 def _can_be_led_to(relayout: Relayout) -> bool:
-    """Whether each of its elements lies where the number of it says."""
+    """Returns whether each of its elements lies where the number of it says."""
     structure = relayout.structure
     return len(structure.dims) == 1 and structure.via is None and relayout.chosen is None and relayout.merged is None
 
@@ -77,7 +77,7 @@ def _starts_from(number: int, starts: Mapping[int, Operand], codes: Mapping[Oper
 
 
 def _sources(lifted: Lifted) -> dict[Operand, list[Operand]]:
-    """What variables and choices between values are given."""
+    """The values that variables and choices are given."""
     found: dict[Operand, list[Operand]] = {}
     for item in everything(lifted.body):
         if isinstance(item, Assign):
@@ -118,7 +118,7 @@ def _field_keys(place: ElementPlace | None) -> Iterator[FieldKey]:
 
 
 def _is_whole(access: Access, place: ElementPlace) -> bool:
-    """Whether it goes to one field, all of it, in the new arrays only."""
+    """Returns whether it goes to one field, all of it, in the new arrays only."""
     if not isinstance(access, Load | Store) or access.lanes or place.within is not None or place.along:
         return False
     ty = access.value.ty if isinstance(access, Load) else access.ty
