@@ -165,8 +165,8 @@ def _context(
 
 
 def _with_links(settings: EmitSettings, trace: Trace) -> bool:
-    """Tells whether pointers may become numbers of elements: not where the program's own bytes are put into the new arrays between
-    calls, or accesses are written side by side."""
+    """Tells whether pointers may become numbers of elements: not where the program's own bytes are put into the new arrays
+    between calls, or accesses are written side by side."""
     return settings.variant in ("plain", "restrict") and not settings.put and not trace.threads
 
 
