@@ -211,6 +211,9 @@ def test_it_does_what_it_says(kind: str, tmp_path: Path) -> None:
         if " trace " in command or " demo" in command:  # neither a complete run nor a guard is written over
             default = "app.layout" if " trace " in command else "demo.layout"
             shutil.rmtree(tmp_path / (output[1] if output else default), ignore_errors=True)
+        if "--machine-profile" in command:  # of the same arguments
+            shutil.rmtree(tmp_path / "app.layout", ignore_errors=True)
+            assert typed(f"layout-advise trace --until report -- {command.partition(' -- ')[2]}", tmp_path)[0] == 0
         if " guard " in command and "--check" not in command and output:
             (tmp_path / output[1]).unlink(missing_ok=True)
         code, said = typed(command, tmp_path)

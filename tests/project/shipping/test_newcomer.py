@@ -66,6 +66,14 @@ def _furnished(folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def installed(home: Path) -> Path:
+    """The user's folder with the wheel in an environment of its own, whichever of the tests comes first."""
+    told = typed(home, f"{PYTHON} -m venv venv && venv/bin/pip install -q *.whl")
+    assert told.returncode == 0, told.stderr[-3000:]
+    return home
+
+
 def errors(told: subprocess.CompletedProcess[str]) -> list[str]:
     assert "Traceback" not in told.stderr
     return [line for line in told.stderr.splitlines() if line.startswith("layout-advise: ")]
@@ -83,8 +91,9 @@ def test_make_demo_in_a_clone(home: Path) -> None:
     assert told.returncode == 0, told.stdout[-2000:]
 
 
-def test_the_wheel_in_an_empty_environment(home: Path) -> None:
-    told = typed(home, f"{PYTHON} -m venv venv && venv/bin/pip install -q *.whl && venv/bin/layout-advise demo --recorded")
+def test_the_wheel_in_an_empty_environment(installed: Path) -> None:
+    home = installed
+    told = typed(home, "venv/bin/layout-advise demo --recorded")
     assert told.returncode == 0, told.stderr[-3000:]
     assert "Store `particle`" in told.stdout
     told = typed(home, "mkdir run && cd run && ../venv/bin/layout-advise demo")
@@ -92,7 +101,8 @@ def test_the_wheel_in_an_empty_environment(home: Path) -> None:
     assert errors(told) == []
 
 
-def test_doctor_tells_what_is_missing(home: Path) -> None:
+def test_doctor_tells_what_is_missing(installed: Path) -> None:
+    home = installed
     told = typed(home, "venv/bin/layout-advise doctor")
     assert told.returncode == 0
     assert "no CRIU that works here" in told.stdout
@@ -112,13 +122,13 @@ def test_doctor_tells_what_is_missing(home: Path) -> None:
     assert len(errors(told)) == 2  # no apt-get, and what is missing
 
 
-def test_what_cannot_be_written_is_one_line(home: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_one_line(installed: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)  # root's
     for line in (
-        f"trace -o {tmp_path}/x.layout -- run/demo.program/particles",
+        f"trace -o {tmp_path}/x.layout -- /bin/ls",
         "demo -o /nowhere/x.layout",
         f"report {tmp_path}/x.layout",
     ):
-        told = typed(home, f"venv/bin/layout-advise {line}")
+        told = typed(installed, f"venv/bin/layout-advise {line}")
         assert told.returncode in (1, 2), line
         assert len(errors(told)) == 1, told.stderr
