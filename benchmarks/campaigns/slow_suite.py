@@ -81,6 +81,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seconds", type=float, default=None, help="stop after so long")
     options.add_argument("--again", action="store_true", help="those that failed at this commit once more")
+    options.add_argument("--at-once", type=int, default=2, help="so many tests beside each other (1: times are of one alone)")
     options.add_argument("--results", type=Path, default=KEPT)
     options.add_argument("where", nargs="*", default=["tests"], help="files or folders of tests (default: all)")
     chosen = options.parse_args(words)
@@ -90,7 +91,8 @@ def main(words: Sequence[str] | None = None) -> int:
     done.write_text("".join(f"{row.test}\n" for row in before))
     paths = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))
     environment = {**os.environ, FILE: str(kept), SKIPPED: str(done), "PYTHONPATH": paths}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-m", "slow", "-p", "slow_suite"]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", str(chosen.at_once), "--dist", "worksteal"]
+    command += ["-m", "slow", "-p", "slow_suite"]
     try:
         with running([*command, *chosen.where], environment) as process, contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(chosen.seconds)
