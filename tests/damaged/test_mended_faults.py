@@ -285,7 +285,7 @@ def places(file: ElfFields, wanted: tuple[str, ...]) -> list[tuple[int, int]]:
     return with_names
 
 
-@pytest.mark.parametrize("read", [everything, image])
+@pytest.mark.parametrize("read", [pytest.param(everything, marks=pytest.mark.slow), image])
 def test_no_odd_number_in_a_header_is_more_than_one_line(
     read: Callable[[Path], None], known: Samples, tmp_path: Path
 ) -> None:

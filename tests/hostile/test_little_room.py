@@ -136,7 +136,7 @@ def run_under(place: Path, little: Little) -> None:
         assert len([line for line in err.splitlines() if line.startswith("layout-advise: ")]) == 1, err
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in ("64_files",) else pytest.mark.slow) for n in CONDITIONS])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in ("home_read_only",) else pytest.mark.slow) for n in CONDITIONS])
 def test_an_answer_or_one_line(name: str, place: Path) -> None:
     can_be_made(place, CONDITIONS[name])
     run_under(place, CONDITIONS[name])

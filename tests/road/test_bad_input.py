@@ -192,6 +192,7 @@ def test_no_program(tmp_path: Path) -> None:
     assert "no program given" in refused(tmp_path, code=2).error
 
 
+@pytest.mark.slow
 def test_stripped_goes_on_with_offsets(tmp_path: Path) -> None:
     compile_victim(tmp_path / "victim", "-s", "-rdynamic")
     outcome = advise(tmp_path, "--hotspot", "work", *LITTLE, "--", "./victim", "plain", "100", "1000")

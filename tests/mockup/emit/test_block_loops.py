@@ -20,6 +20,7 @@ from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.recipes import Code, recipes
 from layout_advise.propose.source import Source
 from layout_advise.tracer.trace.trace import Trace
+from tests.support import slower
 from tests.support.compilers import HASWELL, needs_clang
 from tests.support.mockups.emitted import emit_mockup
 from tests.support.mockups.native import candidate, relayout
@@ -51,7 +52,7 @@ def kmeans(where: Path, vector_bytes: int, count: int, block: int) -> Turned:
     return case
 
 
-@pytest.mark.parametrize(("count", "block", "vector_bytes"), [(3, 8, 32), (29, 8, 32), (29, 16, 16), (16, 4, 32)])
+@pytest.mark.parametrize(("count", "block", "vector_bytes"), [(3, 8, 32), (29, 8, 32), *slower((29, 16, 16), (16, 4, 32))])
 def test_kmeans_in_plain_c(tmp_path: Path, count: int, block: int, vector_bytes: int) -> None:
     text = kmeans(tmp_path, vector_bytes, count, block).texts["blocks"]
     assert "vector_size" not in text
@@ -144,7 +145,7 @@ def test_what_lies_in_no_blocks_is_refused(tmp_path: Path) -> None:
             emit_mockup(lifted, layout, trace, (structure,), variant="lanes")
 
 
-@pytest.mark.parametrize("block", [4, 8, 16])
+@pytest.mark.parametrize("block", [8, *slower((4,), (16,))])
 def test_values_after_the_loop_are_those_of_the_last_element(tmp_path: Path, block: int) -> None:
     source = """
 void run(float *p, long n, float *table, long rows)

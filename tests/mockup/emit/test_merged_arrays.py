@@ -12,6 +12,7 @@ from layout_advise.layoutalgebra.merge.merged_candidates import merged_candidate
 from layout_advise.layoutalgebra.merge.records import merge
 from layout_advise.mockup.emit.packs.fmaddsub import brings_together, elements_whole
 from layout_advise.propose.shared_index import shared_indices
+from tests.support import slower
 from tests.support.mockups.array_kernels import gathered, of_arrays, streamed
 from tests.support.mockups.case import FLAGS, Case, verify
 from tests.support.mockups.emitted import emit_mockup
@@ -31,7 +32,7 @@ def all_merged(case: Case) -> list[Candidate]:
     return merged_candidates(case.structures, shared, {}, (16, 32))
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O2"], *slower((FLAGS["O3-avx2"],))], ids=["O2", "O3-avx2"])
 @pytest.mark.parametrize("make", [gathered, streamed], ids=["gathered", "streamed"])
 def test_every_candidate_leaves_the_same_bytes(make: object, flags: tuple[str, ...], tmp_path: Path) -> None:
     assert callable(make)
@@ -45,7 +46,7 @@ def test_every_candidate_leaves_the_same_bytes(make: object, flags: tuple[str, .
         verify(case, chosen)
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O3-avx2"], *slower((FLAGS["O2"],))], ids=["O3-avx2", "O2"])
 def test_rows_that_share_records(flags: tuple[str, ...], tmp_path: Path) -> None:
     some = np.random.default_rng(5)
     a, b = some.random((9, 14)), some.random((9, 14)).astype(np.float32)
@@ -64,7 +65,7 @@ def test_a_record_has_one_pointer(make: object, tmp_path: Path) -> None:
     assert "the same index */" in text
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O2"], *slower((FLAGS["O3-avx2"],))], ids=["O2", "O3-avx2"])
 def test_two_records_of_two_arrays_each(flags: tuple[str, ...], tmp_path: Path) -> None:
     case = streamed(tmp_path, flags)
     a, b, c, d = case.structures

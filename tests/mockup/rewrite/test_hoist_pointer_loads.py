@@ -34,6 +34,7 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.rewrite.hoist_pointer_loads import hoist_pointer_loads
 from layout_advise.mockup.rewrite.passes import run_passes
+from tests.support import slower
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockups.case import Case, f64_fields, verify
 from tests.support.mockups.native import candidate, relayout
@@ -145,7 +146,7 @@ void branching(const struct vector *a, struct vector *out, long n) {
 
 @pytest.mark.parametrize("flags", [("-O2",), ("-O3", "-march=haswell")])
 @pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("family", ["soa", "aosoa"])
+@pytest.mark.parametrize("family", ["aosoa", *slower(("soa",))])
 @pytest.mark.parametrize("symbol", ["blend", "branching"])
 def test_of_vectors(symbol: str, flags: tuple[str, ...], which: int, family: str, tmp_path: Path) -> None:
     case = Case(VECTORS, symbol, flags, tmp_path)

@@ -139,6 +139,7 @@ def told(
     return run
 
 
+@pytest.mark.slow
 def test_show_tells_what_becomes_of_the_heap(told: Callable[[str], tuple[str, str]]) -> None:
     _, said = told("freed")
     (facts,) = (text for text in said.splitlines() if text.startswith("  p: heap block "))

@@ -20,6 +20,7 @@ def driver(folder: Path, *flags: str) -> Path:
     return program
 
 
+@pytest.mark.slow
 def test_random_streams_under_sanitizers(tmp_path: Path) -> None:
     program = driver(tmp_path, "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     done = subprocess.run([str(program)], capture_output=True, text=True)

@@ -78,6 +78,7 @@ def run_once(program: AgentProcess, data: int) -> tuple[str, float]:
 
 
 @pytest.mark.criu
+@pytest.mark.slow
 def test_original_runs_alike_in_every_restore(parked: AgentProcess, tmp_path: Path) -> None:
     criu = find_criu()
     if criu is None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from layout_advise.mockup.emit.packs.find import nothing_packed, packed
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import Item, Let, Lifted, Linear, Load, Origin, Store, Val
+from tests.support import slower
 from tests.support.compilers import needs_clang
 from tests.support.mockups.emitted import emit_mockup
 from tests.support.mockups.native import Native, rows, run_mockup, traced
@@ -146,7 +147,7 @@ def test_a_product_that_two_vectors_share_is_in_both(order: tuple[str, str], kin
 
 
 @pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=needs_clang)])
-@pytest.mark.parametrize("flags", ["", "-msse3", "-mavx", "-mavx -mfma"])
+@pytest.mark.parametrize("flags", ["", "-mavx -mfma", *slower(("-msse3",), ("-mavx",))])
 @pytest.mark.parametrize("width", [16, 32])
 @pytest.mark.parametrize("kind", ["ps", "pd"])
 def test_operations_do_the_same_whatever_the_compiler_may_use(
