@@ -81,7 +81,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seconds", type=float, default=None, help="stop after so long")
     options.add_argument("--again", action="store_true", help="those that failed at this commit once more")
-    options.add_argument("--at-once", type=int, default=2, help="so many tests beside each other (1: times are of one alone)")
+    options.add_argument("--at-once", type=int, default=2, help="so many tests at a time (1: times are of one alone)")
     options.add_argument("--results", type=Path, default=KEPT)
     options.add_argument("where", nargs="*", default=["tests"], help="files or folders of tests (default: all)")
     chosen = options.parse_args(words)

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.building import left
+from tests.support import slower
 from tests.support.paths import ROOT
 
 PLAIN = "sum 269995500000\n"
@@ -136,7 +137,7 @@ def run_under(place: Path, little: Little) -> None:
         assert len([line for line in err.splitlines() if line.startswith("layout-advise: ")]) == 1, err
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in ("home_read_only",) else pytest.mark.slow) for n in CONDITIONS])
+@pytest.mark.parametrize("name", ["home_read_only", *slower(*((name,) for name in CONDITIONS if name != "home_read_only"))])
 def test_an_answer_or_one_line(name: str, place: Path) -> None:
     can_be_made(place, CONDITIONS[name])
     run_under(place, CONDITIONS[name])
