@@ -42,6 +42,9 @@ from layout_advise.mockup.remap.links import is_null
 MOST_PEELED = 16
 """Loops of so few iterations a compiler may write out: how many there are is kept from it (``docs/decisions/0048``)."""
 
+Move = tuple[str, str, str]
+"""The C type of a variable, its name, what it is given."""
+
 
 class BodyWriter(MemoryWriter):
     """Writes bodies; ``lines`` is the result."""
@@ -131,19 +134,27 @@ class BodyWriter(MemoryWriter):
         clash = any(
             not isinstance(a.operand, Imm | Val) and a.operand.number in written - {a.variable.number} for a in group
         )
-        given = [(self.text(a.variable), CTYPE[a.variable.ty], self.text(a.operand)) for a in group]
+        texts = [
+            *self.codes_moved(group),
+            *((CTYPE[a.variable.ty], self.text(a.variable), self.text(a.operand)) for a in group),
+        ]
+        self.in_parallel(texts, through=clash)
+
+    def codes_moved(self, group: Sequence[Assign]) -> list[Move]:
+        """What the codes of links are given that go along with variables. They come first: one that is worked out is of a
+        value that is not there any more afterwards."""
         codes = ((a, self.context.links.codes.get(a.variable)) for a in group)
-        # codes first: one that is worked out is of a value that is not there any more afterwards
-        coded = [(self.code_name(a.variable), "int64_t", self.code(a.operand, led)) for a, led in codes if led is not None]
-        if not clash:
-            for name, _, text in (*coded, *given):
-                self.put(f"{name} = {text};")
-            return
-        kept = [(self.temporary("t"), *one) for one in (*coded, *given)]
-        for held, _, kind, text in kept:
-            self.put(f"const {kind} {held} = {text};")
-        for held, name, _, _ in kept:
-            self.put(f"{name} = {held};")
+        return [("int64_t", self.code_name(a.variable), self.code(a.operand, led)) for a, led in codes if led is not None]
+
+    def in_parallel(self, texts: Sequence[Move], *, through: bool) -> None:
+        """The moves one after the other, or ``through`` temporaries."""
+        if through:
+            kept = [self.temporary("t") for _ in texts]
+            for own, (kind, _, text) in zip(kept, texts, strict=True):
+                self.put(f"const {kind} {own} = {text};")
+            texts = [(kind, name, own) for own, (kind, name, _) in zip(kept, texts, strict=True)]
+        for _, name, text in texts:
+            self.put(f"{name} = {text};")
 
     def opaque(self, call: OpaqueCall) -> None:
         """A call of machine code: registers through a record, see ``opaque.h``; or a string instruction."""

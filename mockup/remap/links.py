@@ -105,7 +105,8 @@ def _fields(lifted: Lifted, plan: RemapPlan, led: Mapping[Operand, str]) -> dict
     for access in accesses(lifted.body):
         place = plan.places.get(access.uid)
         for key in _field_keys(place):
-            if place is None or not _is_whole(access, place):
+            assert place is not None
+            if not _is_whole(access, place):
                 refused.add(key)
             elif isinstance(access, Load) and access.value in led:
                 found.setdefault(key, set()).add(led[access.value])
@@ -113,8 +114,9 @@ def _fields(lifted: Lifted, plan: RemapPlan, led: Mapping[Operand, str]) -> dict
 
 
 def _field_keys(place: ElementPlace | None) -> Iterator[FieldKey]:
-    for piece in place.pieces if place is not None else ():
-        yield place.relayout.structure.id, piece.map.field  # type: ignore[union-attr]
+    if place is not None:
+        for piece in place.pieces:
+            yield place.relayout.structure.id, piece.map.field
 
 
 def _is_whole(access: Access, place: ElementPlace) -> bool:

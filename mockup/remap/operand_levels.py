@@ -73,25 +73,20 @@ def read_again(atom: Operand, loop: LiftedLoop) -> bool:
 
 
 def is_loaded(atom: Operand, loop: LiftedLoop) -> bool:
-    """Returns whether the loop loads the value, or a pointer to a record of which it is a member's address, carries it there
-    from a load, or chooses between such values and others from before it: of such a pointer an index is made."""
-    defined: dict[Operand, list[tuple[Operand, ...]]] = {}
-    loaded: set[Operand] = set()
+    """Returns whether the loop loads the value on some path, or a pointer to a record of which it is a member's address, and
+    carries it there, or chooses between it and others: of such a pointer an index is made."""
+    loaded = {item.value for item in everything(loop.body) if isinstance(item, Load)}
+    given: dict[Operand, list[Operand]] = {}
     for item in everything(loop.body):
-        if isinstance(item, Load):
-            loaded.add(item.value)
-        elif isinstance(item, Assign):
-            defined.setdefault(item.variable, []).append((item.operand,))
-        elif isinstance(item, Let):
-            defined[item.value] = [item.args[1:] if item.name == "select" else (loop.counter,)]
-        elif isinstance(item, LetLinear):
-            moved = tuple(atom for atom, coef in item.linear.terms if coef == 1)
-            defined[item.value] = [moved if len(item.linear.terms) == len(moved) == 1 else (loop.counter,)]
-        elif isinstance(item, Call):
-            defined[item.value] = [(loop.counter,)]
+        if isinstance(item, Assign):
+            given.setdefault(item.variable, []).append(item.operand)
+        elif isinstance(item, Let) and item.name == "select":
+            given[item.value] = list(item.args[1:])
+        elif isinstance(item, LetLinear) and [coef for _, coef in item.linear.terms] == [1]:
+            given[item.value] = [item.linear.terms[0][0]]
     reached, work = {atom}, [atom]
     while work:
-        for values in defined.get(work.pop(), ()):
-            work += [value for value in dict.fromkeys(values) if value not in reached]
-            reached.update(values)
-    return loop.counter not in reached and not loaded.isdisjoint(reached)
+        ahead = [one for one in dict.fromkeys(given.get(work.pop(), ())) if one not in reached]
+        reached.update(ahead)
+        work += ahead
+    return not loaded.isdisjoint(reached)

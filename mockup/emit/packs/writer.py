@@ -107,19 +107,14 @@ class PackWriter(BodyWriter):
             return
         given = {a.variable: a.operand for a in group}
         single = [a for a in group if not any(a.variable in v for v in wholes)]
-        texts = [
+        texts = self.codes_moved(single)
+        texts += [
             (f"la_{v[0].ty}x{len(v)}", self.lane_of[v[0].number][0], self.vector([given[one] for one in v])) for v in wholes
         ]
         texts += [(CTYPE[a.variable.ty], self.text(a.variable), self.text(a.operand)) for a in single]
         names = {name.partition("[")[0] for _, name, _ in texts}
         read = {self.text(a.operand).partition("[")[0] for a in group if isinstance(a.operand, Var)}
-        if len(texts) > 1 and names & read:
-            kept = [self.temporary("t") for _ in texts]
-            for own, (kind, _, text) in zip(kept, texts, strict=True):
-                self.put(f"const {kind} {own} = {text};")
-            texts = [(kind, name, own) for own, (kind, name, _) in zip(kept, texts, strict=True)]
-        for _, name, text in texts:
-            self.put(f"{name} = {text};")
+        self.in_parallel(texts, through=len(texts) > 1 and bool(names & read))
 
 
 _PLAIN = frozenset(("fmin", "fmax", "fsqrt", "fabs"))

@@ -51,28 +51,31 @@ def index_carried(program: SsaProgram) -> bool:
     within = [
         (block, _computed) for block in sorted(set[int]().union(*(loop.blocks for loop in program.flow.loops.values())))
     ]
-    found = False
+    found, seen = False, _seen(program)
     for block, kind in (*heads, *within):
         done: set[Node] = set()
-        while (web := _next_web(program, block, kind, done)) is not None:
+        while (web := _next_web(program.phis.get(block, ()), seen, kind, done)) is not None:
             made = _replace(program, web)
             _share(program, made)
             done.update(made)
-            found = True
+            found, seen = True, _seen(program)
     return found
 
 
 Users = Mapping[Node, list[Node]]
 
 
-def _next_web(program: SsaProgram, block: int, kind: Callable[[Node, Users], Web | None], done: set[Node]) -> Web | None:
-    """A web of this ``kind`` around a variable of the ``block`` that memory is reached through; ``done`` are those looked
-    at."""
-    waiting = [phi for phi in program.phis.get(block, ()) if phi.ty == "i64" and phi not in done]
-    if not waiting:
-        return None
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The values of a program that anything needs, the variables given each of them, and the atoms of addresses."""
+
+    live: Mapping[Node, None]
+    users: Users
+    reached: frozenset[Node]
+
+
+def _seen(program: SsaProgram) -> _Seen:
     live = program.live()
-    users = _users(live)
     reached = {
         atom
         for events in program.events.values()
@@ -80,14 +83,20 @@ def _next_web(program: SsaProgram, block: int, kind: Callable[[Node, Users], Web
         if event.op in ("load", "store", "atomic", "prefetch") and (event.op in SIDE_EFFECTS or event in live)
         for atom, _ in parts(event.args[0])[1]
     }
-    for phi in waiting:
-        if phi not in live:
+    return _Seen(live, _users(live), frozenset(reached))
+
+
+def _next_web(phis: Iterable[Node], seen: _Seen, kind: Callable[[Node, Users], Web | None], done: set[Node]) -> Web | None:
+    """A web of this ``kind`` around one of a block's variables that memory is reached through; ``done`` are those looked
+    at."""
+    for phi in phis:
+        if phi.ty != "i64" or phi not in seen.live or phi in done:
             continue
         done.add(phi)
-        web = kind(phi, users)
+        web = kind(phi, seen.users)
         if web is not None:
-            web = _grown(web, users)
-            if not reached.isdisjoint(web.members):
+            web = _grown(web, seen.users)
+            if not seen.reached.isdisjoint(web.members):
                 return web
     return None
 

@@ -185,6 +185,39 @@ double merged(struct node *a, struct node *b, struct node **out)
 }"""
 
 
+CHAINED = """
+struct node { struct node *next; double key, other; };
+double chained(struct node *all, long n, const long *begins)
+{
+    double sum = 0;
+    struct node *p = all;
+    for (long k = 0; k < 3 * n; k++) {
+        sum = sum * 0.5 + p->key;
+        struct node *next = p->next;
+        p = next ? next : all + begins[k % n];
+    }
+    return sum;
+}"""
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+def test_chains_that_begin_anew(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """A pointer that is loaded on one path and worked out on the other."""
+    case = Case(CHAINED, "chained", (*flags, "-ffp-contract=off"), tmp_path)
+    random = np.random.default_rng(8)
+    nodes, begins = np.zeros((COUNT, 3)), random.integers(0, COUNT, COUNT)
+    nodes[:, 1:] = random.random((COUNT, 2))
+    nodes.view(np.int64)[: COUNT // 2, 0] = nodes.ctypes.data + 24 * random.integers(COUNT // 2, COUNT, COUNT // 2)
+    case.arrays, case.integers = [nodes, begins], [nodes.ctypes.data, COUNT, begins.ctypes.data]
+    fields = (Field("next", 0, 8), Field("key", 8, 8, "double"))
+    held = Structure("s0", "all", nodes.ctypes.data, nodes.nbytes, (Dim(COUNT, 24),), fields)
+    case.structures = (held,)
+    case.prepare()
+    found, done = case.run(candidate(relayout(held, "soa")), "check", check=True)
+    assert (found, done.mismatches) == (case.expected, 0)
+    assert case.run(candidate(relayout(held, "soa")), "plain")[0] == case.expected
+
+
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 def test_the_larger_child_in_a_heap(flags: tuple[str, ...], tmp_path: Path) -> None:
     """As `std::pop_heap` has it: a pointer that is worked out on two paths, of which no index was made."""

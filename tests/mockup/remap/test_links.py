@@ -84,6 +84,21 @@ double kernel(struct node *first, struct node *outside, double *out)
 }"""
 
 
+ABREAST = """
+struct node { double key, other; struct node *next, *back; };
+double kernel(struct node *first, struct node *outside, double *out)
+{
+    double one = 0, two = 0;
+    for (struct node *p = first; p; p = p->next) {
+        one = one * 0.5 + p->key;
+        two = two * 0.5 + p->other;
+    }
+    outside->key = one;
+    outside->other = two;
+    return *out;
+}"""
+
+
 def nodes(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, Structure]:
     """Two lists in one array, in random order; the last node of the second leads to a record elsewhere (``MARKED``)."""
     case = Case(source, "kernel", (*flags, "-ffp-contract=off"), where)
@@ -126,6 +141,17 @@ def test_links_are_numbers_of_records(source: str, kind: str, flags: tuple[str, 
     found, done = case.run(chosen, "check", check=True)  # a wrong map would lead round in circles
     assert (found, done.mismatches) == (case.expected, 0)
     assert done.remapped > 0
+
+
+@pytest.mark.parametrize("kind", ["compact", "soa"])
+def test_a_link_goes_on_beside_a_vector(kind: str, tmp_path: Path) -> None:
+    """Both are carried by the same loop, and what a pack's variables are given is written in another way."""
+    case, shape = nodes(ABREAST, ("-O3",), tmp_path)
+    chosen = candidate(relayout(shape, kind))
+    made = emit(case.lifted, chosen, case.trace, case.structures)
+    assert "la_decode" in made.text
+    assert ("la_f64x2" in made.text) == (kind == "compact")
+    assert in_child(lambda: case.run(chosen, "plain")[0], 60) == case.expected
 
 
 def test_what_could_be_a_number_as_well_as_a_pointer_ends_the_mock_up(tmp_path: Path) -> None:
