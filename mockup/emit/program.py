@@ -141,7 +141,7 @@ class BodyWriter(MemoryWriter):
         self.in_parallel(texts, through=clash)
 
     def codes_moved(self, group: Sequence[Assign]) -> list[Move]:
-        """What the codes of links are given that go along with variables. They come first: one that is worked out is of a
+        """The moves of the codes of links that go along with variables. They come first: one that is worked out is of a
         value that is not there any more afterwards."""
         codes = ((a, self.context.links.codes.get(a.variable)) for a in group)
         return [("int64_t", self.code_name(a.variable), self.code(a.operand, led)) for a, led in codes if led is not None]
