@@ -60,6 +60,7 @@ def test_what_crashes_or_does_not_end_is_ended() -> None:
     assert children() == before
 
 
+@pytest.mark.slow
 def test_native_code_that_never_ends_fails_its_test_only(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "mockup" / "conftest.py").read_text())
     (tmp_path / "test_native.py").write_text(NEVER_ENDS)

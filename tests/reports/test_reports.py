@@ -284,6 +284,7 @@ def test_the_page_stays_small_whatever_the_mock_ups_are() -> None:
     assert small.count("<details><summary>c") == html.MOST_SOURCES - 1  # the first one stands beside the original
 
 
+@pytest.mark.slow
 def test_a_page_of_many_structures_and_layouts_stays_one_table() -> None:
     sample = many(2_000, source="x[i] = y[j];\n" * 300)
     structure = sample.hotspots[0].structures[0]

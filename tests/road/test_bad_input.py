@@ -354,6 +354,7 @@ def test_run_directory_from_another_version(victim: Path, tmp_path: Path) -> Non
     assert "run/0" in marker.read_text()  # untouched
 
 
+@pytest.mark.slow
 def test_two_runs_at_once(victim: Path, tmp_path: Path) -> None:
     first = start(tmp_path, "-v", "--timeout", "60", "--hotspot", "work", "--", "./victim", "hang")
     try:

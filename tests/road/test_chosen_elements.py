@@ -81,6 +81,7 @@ def test_elements_of_one_class_are_stored_together(program: Path, tmp_path: Path
     assert [s.used_part for s in hotspot.structures if s.name == "cells"] == [0.5]
 
 
+@pytest.mark.slow
 def test_two_of_one_pair_are_refused(program: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     words = ("trace", "-q", "--hotspot", "relax", "-o", run, "--until", "explore", "--", program, "neighbours")

@@ -51,6 +51,7 @@ def test_a_run_that_is_slower_as_a_whole_drops_out() -> None:
     assert found.ratio.hi / found.ratio.lo < 1.01
 
 
+@pytest.mark.slow
 def test_the_interval_holds_what_is_true_as_often_as_it_says() -> None:
     held = 0
     for _ in range(60):

@@ -31,7 +31,8 @@ def built(source: Path, compiler: str, *flags: str) -> Path:
     return made
 
 
-@pytest.mark.parametrize("compiler", EACH)
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_threads_convert_to_the_same_bytes(compiler: str, tmp_path: Path) -> None:
     if not _builds(compiler, ("-fopenmp",), tmp_path):
         pytest.skip("this compiler's OpenMP is not installed")
@@ -100,7 +101,8 @@ def test_members_may_have_any_name(tmp_path: Path) -> None:
         assert output(new, compiler, tmp_path) == output(source, compiler, tmp_path)
 
 
-@pytest.mark.parametrize("compiler", EACH)
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_the_example_leaves_the_same_bytes(compiler: str, tmp_path: Path) -> None:
     flags = ("-O3", "-ffp-contract=off")
     (tmp_path / "old.cpp").write_text(EXAMPLE.read_text())

@@ -94,6 +94,7 @@ def test_a_loop_that_is_written_out_twice_is_left_in_the_middle(tmp_path_factory
     compare(loop_kernel("s = n < m ? q : fabsf(s);", "s = s * s;", ""), tmp_path_factory.mktemp("twice"), 32, 0, 5, rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rows=st.integers(0, 5))
 @example(rows=3)

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.lifting.bash_mockups import sources
 from tests.support.paths import ROOT
 
@@ -13,6 +15,7 @@ from tests.support.paths import ROOT
 ELSEWHERE = "import sys; from tests.support.lifting.bash_mockups import sources; sys.stdout.write('\\f'.join(sources()))"
 
 
+@pytest.mark.slow
 def test_lifting_again_gives_the_same() -> None:
     """Sets of nodes are iterated in the order of their addresses: phis of functions of bash changed places so."""
     first = sources()

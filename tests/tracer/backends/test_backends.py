@@ -265,6 +265,7 @@ def test_when_nothing_works_no_other_backend_is_recommended(
     assert "use --backend" not in line(done)
 
 
+@pytest.mark.slow
 def test_single_steps_have_a_time_limit(run: Run, tmp_path: Path) -> None:
     source = LEFT.replace("long n =", 'if (getenv("LD_BIND_NOW")) sleep(1000); long n =')
     (tmp_path / "p.c").write_text("#include <unistd.h>\n" + source)
