@@ -13,6 +13,7 @@ from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.tracer.trace.trace import Trace
+from tests.support import slower
 from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
 from tests.support.mockups.emitted import emit_mockup
 from tests.support.mockups.native import candidate, references_of, relayout, run_mockup, trace_of
@@ -47,7 +48,7 @@ def particles(symbol: str, flags: tuple[str, ...], where: Path) -> tuple[Case, S
     return case, shape, data
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O3-avx2"], *slower((FLAGS["O2"],))], ids=["O3-avx2", "O2"])
 @pytest.mark.parametrize(("kind", "block"), KINDS)
 def test_pointers_to_elements(kind: str, block: int, flags: tuple[str, ...], tmp_path: Path) -> None:
     case, shape, data = particles("step", flags, tmp_path)
@@ -60,7 +61,7 @@ def test_pointers_to_elements(kind: str, block: int, flags: tuple[str, ...], tmp
     assert "la_enter" not in emit_mockup(case.lifted, None, case.trace, case.structures)
 
 
-@pytest.mark.parametrize(("kind", "block"), KINDS)
+@pytest.mark.parametrize(("kind", "block"), [KINDS[0], *slower(KINDS[1], KINDS[2]), KINDS[3]])
 def test_where_a_loop_begins(kind: str, block: int, tmp_path: Path) -> None:
     case, shape, data = particles("sweep", ("-O2",), tmp_path)
     case.integers = [data.ctypes.data + 40 * 3, 30]

@@ -12,6 +12,7 @@ import pytest
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.run.build import build
+from tests.support import slower
 from tests.support.mockups.case import FLAGS, Case, f64_fields, verify
 from tests.support.mockups.emitted import emit_mockup
 from tests.support.mockups.native import candidate, relayout, run_mockup
@@ -29,7 +30,7 @@ void times(struct v *out, const struct m *u, const int *sites, long n) {
 }"""
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O2"], *slower((FLAGS["O3-avx2"],))], ids=["O2", "O3-avx2"])
 @pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
 def test_two_structures_through_an_index_array(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     case = Case(GATHER, "times", flags, tmp_path)
@@ -61,7 +62,7 @@ void push(const struct sim *const *held, struct body *b, long n)
 
 
 @pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O3-avx2"], *slower((FLAGS["O2"],))], ids=["O3-avx2", "O2"])
 def test_a_pointer_that_the_loop_loads_anew(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     """gcc does not load it before a loop that may go on without it; `s.cell` of a particle code could not be re-laid."""
     case = Case(AGAIN, "push", flags, tmp_path)
@@ -104,7 +105,7 @@ def nodes(flags: tuple[str, ...], where: Path) -> tuple[Case, Structure]:
     return case, shape
 
 
-@pytest.mark.parametrize(("kind", "known"), [("compact", True), ("blocks", True), ("soa", False)])
+@pytest.mark.parametrize(("kind", "known"), [*slower(("compact", True)), ("blocks", True), ("soa", False)])
 def test_iterations_that_ran_side_by_side_over_gathered_records_do_so_again(kind: str, known: bool, tmp_path: Path) -> None:
     """gcc sees that the fields of one structure are apart, and no check at run time could tell of gathered ones: the
     identity of examples/graph took 0.7 times the original's time for not being as clumsy."""

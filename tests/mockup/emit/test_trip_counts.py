@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from tests.support import slower
 from tests.support.mockups.case import Case, f64_fields, verify
 from tests.support.mockups.emitted import emit_mockup
 from tests.support.mockups.native import candidate, relayout
@@ -20,7 +21,7 @@ void rows(struct cell *a, long n) {
 }"""
 
 
-@pytest.mark.parametrize(("count", "told"), [(94, True), (17, True), (16, False), (6, False)])
+@pytest.mark.parametrize(("count", "told"), [*slower((94, True)), (17, True), (16, False), *slower((6, False))])
 def test_long_counts_that_are_constants_are_told_and_short_ones_are_not(count: int, told: bool, tmp_path: Path) -> None:
     """With a row's 94 cells hidden, gcc -O2 made vectors of no layout: 1.2 where 2.4 is gained by hand."""
     case = Case(ROWS.replace("COUNT", str(count)), "rows", ("-O2", "-fno-tree-vectorize", "-fno-unroll-loops"), tmp_path)

@@ -16,6 +16,7 @@ from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.evidence.untaken_accesses import unseen
 from layout_advise.observe.observe import Observation
 from layout_advise.propose.untaken_fields import untaken, with_reachable
+from tests.support import slower
 from tests.support.mockups.case import Case, f64_fields
 
 PATHS = """
@@ -55,7 +56,7 @@ def options(flags: tuple[str, ...], where: Path) -> tuple[Case, Structure]:
     return case, structure
 
 
-@pytest.mark.parametrize("flags", [("-O1",), ("-O2",), ("-O2", "-march=haswell")])
+@pytest.mark.parametrize("flags", [("-O1",), *slower((("-O2",),)), ("-O2", "-march=haswell")])
 def test_what_was_not_come_to_is_used_too_and_goes_where_the_new_layout_has_it(
     flags: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from layout_advise.mockup.ir.lifted import Assign, LiftedLoop, everything
 from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.ir.value_graph import Graph, parts
 from layout_advise.mockup.lift.loops.carried_pointers import index_of, web_of
+from tests.support import slower
 from tests.support.mockups.case import FLAGS, Case, verify
 from tests.support.mockups.emitted import emit_mockup
 from tests.support.mockups.native import candidate, relayout
@@ -115,7 +116,7 @@ def divisions(case: Case, first: Structure) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O3-avx2"], *slower((FLAGS["O2"],))], ids=["O3-avx2", "O2"])
 @pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
 def test_rows_that_a_search_inside_the_loop_goes_to(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     """As gcc often makes of ``continue``. Each access to the row it found was divided by the size of a row."""
@@ -125,7 +126,7 @@ def test_rows_that_a_search_inside_the_loop_goes_to(kind: str, flags: tuple[str,
     assert set(divisions(case, first)) == {4}, "in front of the loops only"
 
 
-@pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
+@pytest.mark.parametrize("kind", ["soa", *slower(("aosoa",)), "compact"])
 def test_a_pointer_that_is_computed_on_each_path(kind: str, tmp_path: Path) -> None:
     """A hash table's probe. Where the table stays as it is it would cost an address at each access, so that there are both
     forms."""
@@ -136,7 +137,7 @@ def test_a_pointer_that_is_computed_on_each_path(kind: str, tmp_path: Path) -> N
     assert case.lifted.as_pointers is not None
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O2"], *slower((FLAGS["O3-avx2"],))], ids=["O2", "O3-avx2"])
 @pytest.mark.parametrize("kind", ["soa", "aosoa", "compact"])
 def test_paths_that_go_on_by_different_numbers_of_rows(kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     case, first, _ = rows(SKIPPED, "skip", flags, tmp_path, 2)

@@ -28,8 +28,8 @@ BUILDS = {
 }
 
 
-FEW = ("gcc-O1", "clang-O1", "gcc-O3-avx512", "clang-O3-avx512")
-"""Simpler code than with -O2, and code that is a mixture of the next ones'."""
+FEW = ("gcc-O1", "clang-O1", "gcc-O3-avx512", "clang-O3-avx512", "gcc-O2", "clang-O3-haswell")
+"""Simpler code than with -O2, mixtures of the code of others, and builds whose flags or compiler another build has."""
 
 
 @pytest.fixture(scope="module", params=[pytest.param(n, marks=[pytest.mark.slow] * (n in FEW)) for n in BUILDS])

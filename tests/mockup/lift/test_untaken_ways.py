@@ -18,6 +18,7 @@ from layout_advise.mockup.run.build import build
 from layout_advise.mockup.run.survey import source_of
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.program.binary import ElfBinary
+from tests.support import slower
 
 SOURCE = Path(__file__).with_name("untaken_kernels.c")
 RUN = """
@@ -61,8 +62,10 @@ def run(made: Lifted, folder: Path, *numbers: float) -> subprocess.CompletedProc
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
-@pytest.mark.parametrize("all_stop", [False, True])
-@pytest.mark.parametrize(("name", "instruction"), [("rare", "call"), ("odd", "cpuid")])
+@pytest.mark.parametrize(
+    ("name", "instruction", "all_stop"),
+    [*slower(("rare", "call", False)), ("rare", "call", True), ("odd", "cpuid", False), *slower(("odd", "cpuid", True))],
+)
 def test_a_way_that_was_not_taken_ends(
     library: ElfBinary, tmp_path: Path, name: str, instruction: str, all_stop: bool
 ) -> None:

@@ -125,7 +125,7 @@ def nodes(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, Struc
     return case, shape
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O2"], *slower((FLAGS["O3-avx2"],))], ids=["O2", "O3-avx2"])
 @pytest.mark.parametrize("kind", ["soa", *slower(("aosoa",), ("compact",))])
 @pytest.mark.parametrize("source", [WALKED, REVERSED, MERGED, MARKED], ids=["walked", "reversed", "merged", "marked"])
 def test_links_are_numbers_of_records(source: str, kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:

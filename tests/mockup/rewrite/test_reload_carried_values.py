@@ -34,6 +34,7 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reload_carried_values import reload_carried_values
+from tests.support import slower
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockups.case import Case, f64_fields, verify
 from tests.support.mockups.native import candidate, relayout
@@ -146,9 +147,9 @@ void in_place(struct cell *restrict a, const struct cell *unused, long n) {
 @pytest.mark.parametrize(
     "flags",
     [
-        ("-O3", "-fno-tree-vectorize"),
+        *slower((("-O3", "-fno-tree-vectorize"),)),
         ("-O3", "-march=haswell", "-fno-tree-loop-vectorize"),
-        ("-O2", "-fpredictive-commoning"),
+        *slower((("-O2", "-fpredictive-commoning"),)),
     ],
 )
 @pytest.mark.parametrize(("symbol", "kept"), [("smooth", 0), ("within", 0), ("in_place", 1)])

@@ -37,6 +37,7 @@ from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.tracer.trace.trace import Trace
+from tests.support import slower
 from tests.support.lifting.kernel_library import ARGUMENTS, RSP, KernelArguments, KernelLibrary, NativeMemory
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockups.native import references_of, trace_of
@@ -328,7 +329,7 @@ BUILDS = {
 }
 
 
-@pytest.fixture(scope="module", params=list(BUILDS))
+@pytest.fixture(scope="module", params=["gcc-O3-haswell", "clang-O2", *slower(("clang-O3-haswell",))])
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KernelLibrary:
     compiler, *flags = BUILDS[request.param]
     if shutil.which(compiler) is None:

@@ -38,6 +38,7 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
+from tests.support import slower
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockups.case import Case, verify
 from tests.support.mockups.native import candidate, relayout
@@ -179,7 +180,7 @@ void fed(struct ant *a, long n, double dt) {
 @pytest.mark.parametrize(
     ("symbol", "flags"),
     [
-        ("march", ("-O2", "-mtune=znver3", "-fno-vectorize")),
+        *slower(("march", ("-O2", "-mtune=znver3", "-fno-vectorize"))),
         ("march", ("-O3", "-march=haswell", "-fno-vectorize")),
         ("fed", ("-O3", "-march=haswell", "-fno-vectorize")),
     ],

@@ -32,6 +32,7 @@ from layout_advise.mockup.ir.lifted import (
 )
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.whole_fields import whole_fields
+from tests.support import slower
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockups.case import Case, verify
 from tests.support.mockups.native import candidate, relayout
@@ -115,7 +116,7 @@ void mark(struct entity *e, long n, double dt) {
 }"""
 
 
-@pytest.mark.parametrize("flags", [("-O2",), ("-O3", "-march=haswell")])
+@pytest.mark.parametrize("flags", [("-O2",), *slower((("-O3", "-march=haswell"),))])
 @pytest.mark.parametrize(("symbol", "sizes"), [("move", {4, 2, 1}), ("mark", {4, 2})])
 def test_flags_of_entities(symbol: str, sizes: set[int], flags: tuple[str, ...], tmp_path: Path) -> None:
     case = Case(ENTITIES, symbol, flags, tmp_path)
