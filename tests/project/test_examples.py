@@ -62,6 +62,7 @@ ODD = dict.fromkeys(HOTSPOTS, "4099") | {
 }  # fmt: skip
 
 
+QUICK = ("wave", "particles", "lattice", "graph", "kmeans", "stencil", "list", "imaging")
 CLANG = shutil.which("clang") is not None
 
 
@@ -125,7 +126,7 @@ def check_versions(built: Path, example: str, flags: str) -> None:
 @pytest.mark.parametrize(
     ("example", "flags"),
     [
-        pytest.param(name, flags, marks=[pytest.mark.slow] * (flags == "O3-haswell" and name not in ("wave", "lattice")))
+        pytest.param(name, flags, marks=[pytest.mark.slow] * (flags == "O3-haswell" and name != "lattice"))
         for flags in ("O2", "O3-haswell")
         for name in HOTSPOTS
     ],
@@ -158,7 +159,7 @@ def test_every_example_is_tested() -> None:
     assert {source.parent.name for source in EXAMPLES.glob("*/*.c")} - {"opencl"} == HOTSPOTS.keys() == SMALL.keys()
 
 
-@pytest.mark.parametrize("example", HOTSPOTS)
+@pytest.mark.parametrize("example", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in HOTSPOTS])
 def test_hotspot_is_a_function_that_changes_the_data(sources: Path, example: str) -> None:
     program = built_in(sources, example, "O3-haswell", example) / example
     symbols = subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout

@@ -19,12 +19,13 @@ from layout_advise.tracer.snapshot.snapshots import CriuSnapshots
 from layout_advise.tracer.trace.trace_file import read_trace, write_trace
 from layout_advise.verify.copies import in_copies
 from layout_advise.verify.order_dependent_sums import SharedSum, order_dependent
+from tests.support import slower
 from tests.support.compilers import HASWELL
 from tests.support.openmp import programs as programs
 from tests.support.openmp import sync_programs as regions
 from tests.support.openmp.programs import needs_libomp, with_threads
 from tests.support.openmp.road import advised, assert_same_bytes, build_bodies, trace_and_compare, trace_of_threads
-from tests.support.openmp.sync_programs import DETERMINISTIC, ROUNDED, SHAPES, lifted_region, nested_items
+from tests.support.openmp.sync_programs import DETERMINISTIC, KINDS, ROUNDED, SHAPES, lifted_region, nested_items
 from tests.support.tracing.openmp_traces import N, body_of, cells_by_thread, parked_team, share, team_entry, team_trace
 
 pytestmark = needs_libomp
@@ -70,7 +71,7 @@ def test_every_thread_s_accesses_are_those_of_the_static_schedule(tmp_path: Path
     assert read_trace(tmp_path / "trace.lat") == trace
 
 
-@pytest.mark.parametrize("call", [3, 4])
+@pytest.mark.parametrize("call", [3, *slower((4,))])
 def test_a_region_that_asks_for_a_number_of_threads_gets_it_again(tmp_path: Path, call: int) -> None:
     threads = 2 + (call - 1) % 2
     with parked_team(build(tmp_path, "changing"), call, 4) as (process, binary, function):
@@ -116,7 +117,7 @@ def test_bodies_whose_runs_are_not_all_seen_are_refused(tmp_path: Path, body: st
     assert refused.value.why == why
 
 
-@pytest.mark.parametrize("name", DETERMINISTIC)
+@pytest.mark.parametrize("name", KINDS)
 def test_every_kind_of_region_is_lifted_with_its_calls(tmp_path: Path, name: str) -> None:
     region = made_by_clang(tmp_path, DETERMINISTIC[name], "-O2")
     calls = [i for i in nested_items(region.body) if isinstance(i, RuntimeCall)]
@@ -159,6 +160,7 @@ def compared(folder: Path, body: str, threads: int, *flags: str) -> None:
     assert_same_bytes(build_region(folder, body, *flags), threads, folder, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPARED)
 def test_two_threads_leave_the_same_bytes(tmp_path: Path, name: str) -> None:
     compared(tmp_path, DETERMINISTIC[name], 2, "-O2")

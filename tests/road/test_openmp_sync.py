@@ -12,15 +12,16 @@ from layout_advise.mockup.ir.lifted import Atomic, RuntimeCall
 from layout_advise.mockup.machine.openmp_runtime import refusal_remark
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
+from tests.support import slower
 from tests.support.compilers import HASWELL
 from tests.support.openmp.road import assert_same_bytes, trace_and_compare
-from tests.support.openmp.sync_programs import DETERMINISTIC, REFUSED, ROUNDED, build, lifted_region, nested_items
+from tests.support.openmp.sync_programs import DETERMINISTIC, KINDS, REFUSED, ROUNDED, build, lifted_region, nested_items
 
 FAR = [("sum", 3, ("-O2",)), ("dynamic sum", 2, HASWELL), ("critical", 2, HASWELL), ("hits", 3, HASWELL)]
 
 
 @pytest.mark.parametrize("flags", [("-O2",), pytest.param(HASWELL, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", DETERMINISTIC)
+@pytest.mark.parametrize("name", KINDS)
 def test_every_kind_of_region_is_lifted_with_its_calls(tmp_path: Path, name: str, flags: tuple[str, ...]) -> None:
     made = nested_items(lifted_region(build(tmp_path, DETERMINISTIC[name], *flags)).body)
     assert "master" in name or "chunks" in name or any(isinstance(i, Atomic | RuntimeCall) for i in made)
@@ -51,7 +52,7 @@ def test_other_locked_instructions_are_refused_by_name(tmp_path: Path) -> None:
         lifted_region(build(tmp_path, body))
 
 
-@pytest.mark.parametrize("name", ["sum", "dynamic sum", "critical", "array"])
+@pytest.mark.parametrize("name", [*slower(("sum",), ("dynamic sum",), ("critical",)), "array"])
 def test_two_threads_leave_the_same_bytes(tmp_path: Path, name: str) -> None:
     compared(tmp_path, DETERMINISTIC[name], 2, "-O2")
 

@@ -20,7 +20,7 @@ from layout_advise.mockup.machine.openmp_runtime import ROUTINES, is_dynamic, re
 from layout_advise.tracer.trace.trace import Thread
 from layout_advise.verify.order_dependent_sums import SharedSum, allowed, farthest, order_dependent
 from tests.support.openmp.road import trace_of_threads
-from tests.support.openmp.sync_programs import DETERMINISTIC, ROUNDED, build, lifted_region
+from tests.support.openmp.sync_programs import DETERMINISTIC, KINDS, ROUNDED, build, lifted_region
 
 LOAD, SWAP = 0x100, 0x200
 
@@ -109,7 +109,7 @@ def test_sums_of_floats_depend_on_the_order(tmp_path: Path, name: str) -> None:
     assert order_dependent(made, trace) == (SharedSum(4096, 8),)
 
 
-@pytest.mark.parametrize("name", DETERMINISTIC)
+@pytest.mark.parametrize("name", KINDS)
 def test_integers_and_extremes_do_not(tmp_path: Path, name: str) -> None:
     made = lifted_region(build(tmp_path, DETERMINISTIC[name]))
     trace = trace_of_threads([{access.origin.pc: [4096] for access in accesses(made.body)}])

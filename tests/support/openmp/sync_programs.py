@@ -6,6 +6,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.tracer.program.binary import ElfBinary
@@ -69,6 +71,12 @@ DETERMINISTIC = {
     "ordered": _FOR % "schedule(static, 500) ordered firstprivate(own)" + _OWN.replace("dt; ", "dt; _Pragma(\"omp ordered\") total = total * 3 + i; "),
 }  # fmt: skip
 """Regions that leave the same bytes however the threads run."""
+
+QUICK = (
+    "sum", "largest", "any", "dynamic", "chunks", "critical", "atomic", "array", "single", "barrier", "sections", "ordered",
+)  # fmt: skip
+KINDS = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in DETERMINISTIC]
+"""Names of all of those, of which the others are run with the slow tests."""
 
 ROUNDED = {
     "sum": _FOR % "reduction(+ : part)" + _FLOATS,

@@ -25,7 +25,7 @@ FLAGS = {
     "Ofast-static": ("-Ofast", "-march=haswell", "-fno-pic", "-no-pie"),
 }
 WIDE = ("-O3", "-march=skylake-avx512", "-mprefer-vector-width=512")
-INSTRUCTIONS = ("tail", "x87", "atomics", "masked")  # what they are about does not depend on where the code stands
+QUICK = ("particles", "switch", "recursion", "strings", "conditional")  # loops, jumps, calls, repeated and conditional moves
 Accesses = list[tuple[int, int, int]]
 
 
@@ -56,7 +56,7 @@ def step_run(program: Path, call: int) -> tuple[Accesses, UserRegisters]:
 @pytest.mark.parametrize(
     ("name", "flags"),
     [
-        pytest.param(name, flags, marks=[pytest.mark.slow] * (name in INSTRUCTIONS and flags.endswith("static")))
+        pytest.param(name, flags, marks=[pytest.mark.slow] * (name not in QUICK and flags.endswith("static")))
         for name in PROGRAMS
         for flags in FLAGS
     ],
@@ -71,7 +71,9 @@ def test_same_accesses_and_result_with_avx512(tmp_path: Path, name: str) -> None
     compare_runs(build(tmp_path, name, *WIDE))
 
 
-@pytest.mark.parametrize("name", [*PROGRAMS, *WIDE_PROGRAMS])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in PROGRAMS), *WIDE_PROGRAMS]
+)
 def test_avx512_code_can_be_copied(tmp_path: Path, name: str) -> None:
     """Also where it cannot be run."""
     region = region_of(build(tmp_path, name, *WIDE), 0x555555554000)
@@ -89,7 +91,7 @@ def compare_runs(program: Path) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in PROGRAMS])
 def test_a_full_buffer_cuts_the_trace_and_nothing_else(tmp_path: Path, name: str) -> None:
     program = build(tmp_path, name, "-O2", "-march=haswell")
     whole, _, result, _ = clone_run(program, 1, 100_000)

@@ -16,6 +16,7 @@ from layout_advise.tracer.backends.protocol import Rerun, TracedCall
 from layout_advise.tracer.backends.step.record import StepBackend
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.snapshot.park import park
+from tests.support import slower
 from tests.support.tracing.trace_requests import request
 from tests.support.tracing.window_programs import BODIES, LOOP, MAIN, PROGRAMS, accessed, compiled
 
@@ -65,22 +66,22 @@ def stepped(folder: Path, name: str, call: int) -> tuple[TracedCall, dict[str, i
     [
         ("recursion", 3, 101 + 1 + 2),
         ("fork", 2, 101),
-        ("child of a call", 1, 100),
-        ("fork before", 3, 101),
-        ("spawned before", 3, 101),
+        *slower(("child of a call", 1, 100)),
+        *slower(("fork before", 3, 101)),
+        *slower(("spawned before", 3, 101)),
         ("spawned within", 2, 101 + 1),
-        ("children signal", 3, 101),
+        *slower(("children signal", 3, 101)),
         ("signal", 2, 101),
         ("handler on the stack", 2, 101 + 1),
-        ("ignored", 2, 101 + 1),
+        *slower(("ignored", 2, 101 + 1)),
         ("left by the handler", 2, 101),
         ("longjmp", 2, 101),
         ("exception", 2, 101),
-        ("caught within", 2, 101 + 2),
+        *slower(("caught within", 2, 101 + 2)),
         ("descriptors", 2, 101),
         ("worker", 2, 101),
         ("threads", 2, 101),
-        ("busy", 3, 102),
+        *slower(("busy", 3, 102)),
         ("three bytes", 2, 1),
     ],
 )
@@ -120,8 +121,10 @@ def running(program: Path) -> list[Path]:
         ("exec", 2, "call 2 of hot was not reached step by step: .* it calls exec"),
         ("alternate stack beside", 2, "the handler of SIGUSR1 runs on a stack beside the call's; use --backend valgrind"),
         ("sleeps", 2, "call 2 of hot was not reached step by step: .* not done after 1 s; raise --timeout"),
-        ("sleeps within", 1, "call 1 of hot was not traced step by step: .* not done after 1 s; raise --timeout"),
-        ("very often", 90_000_000, "call 90000000 of hot was not reached step by step: .* not done after 1 s"),
+        *slower(
+            ("sleeps within", 1, "call 1 of hot was not traced step by step: .* not done after 1 s; raise --timeout"),
+            ("very often", 90_000_000, "call 90000000 of hot was not reached step by step: .* not done after 1 s"),
+        ),
         ("endless", 1, "call 1 of hot was not traced step by step: .* not done after 1 s"),
     ],
 )

@@ -12,13 +12,14 @@ import pytest
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from tests.support.tracing.traced_kernels import KERNELS, traced
 
+QUICK = ("stencil", "one function from two places", "an index array", "four at a time")
 O2, HASWELL = ("-O2",), ("-O3", "-march=haswell")
 
 
 @pytest.mark.parametrize(
     ("name", "flags"),
     [
-        *((name, O2) for name in KERNELS if name != "masked"),
+        *(pytest.param(name, O2, marks=[] if name in QUICK else pytest.mark.slow) for name in KERNELS if name != "masked"),
         *(pytest.param(name, HASWELL, marks=[] if name == "masked" else pytest.mark.slow) for name in KERNELS),
     ],
 )

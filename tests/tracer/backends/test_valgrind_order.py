@@ -26,6 +26,7 @@ from tests.support.tracing.traced_kernels import KERNELS, traced
 from tests.support.tracing.unfolding import partition, unfolded
 
 QUICK = ("particles", "triangle", "conditional")
+QUICK_KERNELS = ("two loops in one", "a step here, a step there", "rows that grow to a size", "one turn that differs")
 LANES = ("gather", "masked")  # Valgrind takes masked moves apart
 
 
@@ -58,7 +59,11 @@ def kernel(folder: Path, name: str, *flags: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "flags"),
     [
-        *((name, O2) for name in KERNELS if name not in ("masked", "stencil")),
+        *(
+            pytest.param(name, O2, marks=[] if name in QUICK_KERNELS else pytest.mark.slow)
+            for name in KERNELS
+            if name not in ("masked", "stencil")
+        ),
         *(pytest.param(name, HASWELL, marks=[] if name == "masked" else pytest.mark.slow) for name in KERNELS),
     ],
 )

@@ -169,7 +169,7 @@ def lackey(program: Path, region: Region) -> list[tuple[str, int, int]]:
 @pytest.mark.parametrize(
     ("name", "flags"),
     [
-        ("triangle", O2),
+        pytest.param("triangle", O2, marks=pytest.mark.slow),
         ("particles", HASWELL),
         pytest.param("switch", O2, marks=pytest.mark.slow),
         pytest.param("conditional", HASWELL, marks=pytest.mark.slow),

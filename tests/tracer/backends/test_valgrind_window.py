@@ -19,6 +19,7 @@ from layout_advise.tracer.backends.valgrind.run import run_tool
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.park import park
+from tests.support import slower
 from tests.support.tracing.trace_requests import request
 from tests.support.tracing.window_programs import BODIES, HEAD
 
@@ -57,13 +58,13 @@ def compiled(folder: Path, name: str) -> Path:
         ("exception", 2, 101, False),
         ("longjmp", 2, 101, False),
         ("recursion", 3, 101 + 1 + 2, False),  # calls 1 and 2 are the first one and what it makes; the third is outermost
-        ("recursion", 2, 1 + 1, False),
-        ("fork", 2, 101, False),
+        *slower(("recursion", 2, 1 + 1, False)),
+        *slower(("fork", 2, 101, False)),
         ("threads", 2, 101, True),
-        ("starts inside", 2, 101, True),
-        ("worker", 2, 101, False),
+        *slower(("starts inside", 2, 101, True)),
+        *slower(("worker", 2, 101, False)),
         ("signal", 2, 101 + 1, False),
-        ("descriptors", 2, 101, False),
+        *slower(("descriptors", 2, 101, False)),
         ("exit", 2, 101, False),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import slower
 from tests.support.paths import ROOT
 
 NLR = ROOT / "tracer" / "nlr"
@@ -51,7 +52,7 @@ FOUR_GB = 1 << 29
     ("places", "reads", "exact"),
     [
         (FOUR_GB, 2_000_000, True),  # the hashes hold them
-        (FOUR_GB // 2, 3_000_000, True),  # every page is bits
+        *slower((FOUR_GB // 2, 3_000_000, True)),  # every page is bits
         (FOUR_GB, 6_000_000, False),  # the whole bitmap, and the directory on top
         (2 * FOUR_GB, 3_000, False),
     ],
