@@ -15,6 +15,7 @@ from layout_advise.layoutalgebra import explore
 from layout_advise.layoutalgebra.bridges.changes import source_change
 from layout_advise.layoutalgebra.bridges.declarations import declare, declare_structure, identifier, new_array
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Relayout, Structure
+from tests.support import slower
 from tests.support.mockups.native import candidate, relayout
 
 Kind = Literal["heap", "global", "stack", "mapped"]
@@ -81,8 +82,7 @@ def test_a_change_of_cxx_names_vectors() -> None:
 
 
 @pytest.mark.parametrize("kind", ["heap", "global"])
-@pytest.mark.parametrize("cold", [(), ("y",)])
-@pytest.mark.parametrize("suffix", ["c", "cpp"])
+@pytest.mark.parametrize(("suffix", "cold"), [("c", ()), ("c", ("y",)), *slower(("cpp", ())), ("cpp", ("y",))])
 def test_changes_are_c(kind: Kind, cold: tuple[str, ...], suffix: str, tmp_path: Path) -> None:
     """What comes compiles together with what stays, and so does what is there now."""
     structure = replace(cells("x", "y", "z", "w", cold=cold, kind=kind), alloc_site=f"a.{suffix}:7")

@@ -26,6 +26,7 @@ from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point, Stream
 from layout_advise.reports.model.hotspot import Verdict
+from tests.support import slower
 from tests.support.algebra_structures import is_injective
 from tests.support.streams import BLOCK_AT, check_exact, stream
 
@@ -405,33 +406,37 @@ def brute_lines(layout: Structure | Relayout) -> int:
     return len(lines)
 
 
-@settings(max_examples=60, deadline=None)
-@given(small_structures())
-def test_candidates_are_injective_distinct_and_count_their_lines(structure: Structure) -> None:
-    assert lines_touched(structure) == brute_lines(structure)
-    found = explore([structure], lanes=(16, 32))
-    assert explore([structure], lanes=(16, 32)) == found
-    assert [c.id for c in found] == [f"c{k}" for k in range(1, len(found) + 1)]
-    for candidate in found:
-        layout = candidate.relayouts[0]
-        assert is_injective(layout)
-        assert candidate.families
-        exact = brute_lines(layout)
-        if candidate.block:  # the last, partly filled block of each row is counted as full: at most one block too many
-            rows = math.prod(d.count for d in structure.dims[:-1])
-            block = sum(-(-candidate.block * f.bytes // 64) + 1 for f in structure.fields)
-            assert exact <= lines_touched(layout) <= exact + rows * block
-        else:
-            assert lines_touched(layout) == exact
-    places = [
-        tuple(
-            (f.buffer, f.place(i))
-            for f in c.relayouts[0].fields
-            for i in itertools.product(*(range(d.count) for d in structure.dims))
-        )
-        for c in found
-    ]
-    assert len(set(places)) == len(found)
+@pytest.mark.parametrize("examples", [20, *slower((60,))])
+def test_candidates_are_injective_distinct_and_count_their_lines(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(small_structures())
+    def are_so(structure: Structure) -> None:
+        assert lines_touched(structure) == brute_lines(structure)
+        found = explore([structure], lanes=(16, 32))
+        assert explore([structure], lanes=(16, 32)) == found
+        assert [c.id for c in found] == [f"c{k}" for k in range(1, len(found) + 1)]
+        for candidate in found:
+            layout = candidate.relayouts[0]
+            assert is_injective(layout)
+            assert candidate.families
+            exact = brute_lines(layout)
+            if candidate.block:  # the last, partly filled block of each row is counted as full: at most one block too many
+                rows = math.prod(d.count for d in structure.dims[:-1])
+                block = sum(-(-candidate.block * f.bytes // 64) + 1 for f in structure.fields)
+                assert exact <= lines_touched(layout) <= exact + rows * block
+            else:
+                assert lines_touched(layout) == exact
+        places = [
+            tuple(
+                (f.buffer, f.place(i))
+                for f in c.relayouts[0].fields
+                for i in itertools.product(*(range(d.count) for d in structure.dims))
+            )
+            for c in found
+        ]
+        assert len(set(places)) == len(found)
+
+    are_so()
 
 
 def test_families_of_the_examples() -> None:

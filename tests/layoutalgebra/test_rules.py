@@ -29,6 +29,7 @@ from layout_advise.layoutalgebra.rules.rules import (
 from layout_advise.layoutalgebra.sets.index_set import index_set
 from layout_advise.layoutalgebra.terms.term import A, S, Term, factors_of, product, terms_of, union
 from layout_advise.layoutalgebra.terms.text import parse
+from tests.support import slower
 
 
 @st.composite
@@ -109,15 +110,20 @@ def test_places_are_those_of_the_definition(term: Term, rule: Rule) -> None:
             assert done.place(offset) == place_by_definition(rule, term, offset)
 
 
-@given(sums(), st.lists(rules, min_size=2, max_size=6))
-def test_maps_compose_and_invert(term: Term, steps: list[Rule]) -> None:
-    done, old = applied(term, steps), term.offsets()
-    moved = [done.place(x) for x in old]
-    assert sorted(moved) == done.new.offsets()
-    assert [done.map.inverse()(y) for y in moved] == old
-    again = done.map.then(done.map.inverse())
-    assert [again(x) for x in old] == old
-    assert [done.map.inverse().inverse()(x) for x in old] == moved
+@pytest.mark.parametrize("examples", [25, *slower((100,))])
+def test_maps_compose_and_invert(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(sums(), st.lists(rules, min_size=2, max_size=6))
+    def hold(term: Term, steps: list[Rule]) -> None:
+        done, old = applied(term, steps), term.offsets()
+        moved = [done.place(x) for x in old]
+        assert sorted(moved) == done.new.offsets()
+        assert [done.map.inverse()(y) for y in moved] == old
+        again = done.map.then(done.map.inverse())
+        assert [again(x) for x in old] == old
+        assert [done.map.inverse().inverse()(x) for x in old] == moved
+
+    hold()
 
 
 @given(sums(), st.lists(rules, min_size=1, max_size=4))

@@ -19,6 +19,7 @@ import layout_advise as la
 from layout_advise.cli import main
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.reports.model.contract import SCHEMA, Report, encode
+from tests.support import slower
 from tests.support.sample_report import report
 
 MARKUP = "</script></code></title><script>alert(1)</script><img src=x onerror=alert(2)>\"'><b>"
@@ -194,7 +195,13 @@ def in_notebook(run: Path) -> str:
 
 @pytest.mark.parametrize("wrong", list(SHOWN))
 @pytest.mark.parametrize(
-    ("form", "options"), [*((form, ()) for form in FORMS), *((form, ("--no-source",)) for form in ("text", "html", "json"))]
+    ("form", "options"),
+    [
+        *((form, ()) for form in FORMS),
+        ("text", ("--no-source",)),
+        *slower(("html", ("--no-source",))),
+        ("json", ("--no-source",)),
+    ],
 )
 def test_what_can_be_read_is_shown(
     wrong: str, form: str, options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]

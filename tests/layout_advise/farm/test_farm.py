@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import slower
 from tests.support.command import run_command
 from tests.support.farm_lists import HEEDING, alone, farm, is_alive, summary_of, wait_for, write_list
 
@@ -131,7 +132,7 @@ def test_a_failed_run_is_repeated_when_asked_for(tmp_path: Path) -> None:
     assert farm(listing, "--native", "--again", "failed").rows[0].status == "native"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, *slower((signal.SIGTERM,))])
 def test_an_interrupt_leaves_nothing_and_the_next_farm_does_the_rest(number: signal.Signals, tmp_path: Path) -> None:
     """Also a process that has left its session is ended; the row that was there stays."""
     hang = f"test -e {tmp_path}/again || {{ setsid sleep 1000 & echo $! > {tmp_path}/pid; wait; }}"

@@ -15,6 +15,7 @@ from layout_advise.opencl.records import records_of
 from layout_advise.opencl.search import DeviceSearch
 from layout_advise.opencl.searched import Searched
 from layout_advise.opencl.source.read import read_program
+from tests.support import slower
 from tests.support.opencl.kernels import forces_launch
 
 SAME = Compared(100, 50, "")
@@ -101,7 +102,9 @@ def test_tiles_are_tried_though_a_calibration_says_none(monkeypatch: pytest.Monk
     assert {one.variant.layouts[0].tiles for one in none.tried} == {(1, 1), (OPENCL.first_tiles,)}
 
 
-@pytest.mark.parametrize(("gain", "processes", "expected"), [(2.0, 5, 5), (1.0, 5, 5), (1.05, 5, 15), (1.05, 2, 2)])
+@pytest.mark.parametrize(
+    ("gain", "processes", "expected"), [(2.0, 5, 5), *slower((1.0, 5, 5)), (1.05, 5, 15), *slower((1.05, 2, 2))]
+)
 def test_open_answers_get_more_processes(
     monkeypatch: pytest.MonkeyPatch, gain: float, processes: int, expected: int
 ) -> None:

@@ -14,6 +14,7 @@ from layout_advise.opencl.intercept import run
 from layout_advise.opencl.intercept.chosen import chosen
 from layout_advise.opencl.intercept.recorded import RecordedLaunches, read_recorded
 from layout_advise.opencl.intercept.run import run_recorded
+from tests.support import slower
 from tests.support.opencl.pretend import built
 
 
@@ -28,13 +29,13 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> str:
     ("how", "why"),
     [
         ("binary", "its program was made of a binary, there is no source to read"),
-        ("il", "its program was made of a binary, there is no source to read"),
+        *slower(("il", "its program was made of a binary, there is no source to read")),
         ("linked", "its program was linked of several, there is no one source to read"),
         ("part", "it is given a part of a buffer (a sub-buffer)"),
         ("image", "it is given an image, a pipe or a sampler"),
-        ("image2d", "it is given an image, a pipe or a sampler"),
-        ("sampler", "it is given an image, a pipe or a sampler"),
-        ("pipe", "it is given an image, a pipe or a sampler"),
+        *slower(("image2d", "it is given an image, a pipe or a sampler")),
+        *slower(("sampler", "it is given an image, a pipe or a sampler")),
+        *slower(("pipe", "it is given an image, a pipe or a sampler")),
         ("shared", "it is given shared virtual memory"),
         ("null", "the arguments of kernel odd do not fit: q is given no buffer"),
     ],
