@@ -251,7 +251,7 @@ def make_ending(recipe: Recipe, source: Source, compiler: Compiled, folder: Path
 def writes_behind_pointers(candidate: Candidate, source: Source) -> bool:
     """Tells whether the program writes between the calls of a batch to objects that ``candidate`` re-lays and that are
     reached through pointers: the map of these knows no addresses."""
-    behind = replace(candidate, relayouts=tuple(r for r in candidate.relayouts if r.structure.via is not None))
+    behind = replace(candidate, relayouts=tuple(r for r in candidate.relayouts if not r.structure.placed))
     places = source.forbidden(behind)
     return any(p.start < line.end and line.start < p.end for p in places for line in source.put)
 

@@ -93,7 +93,7 @@ def _of_one(
     dropped, vector = drops_bytes(structure), max(lanes, default=16)
     before = cost_of(structure, walk, vector)["cycles"]
     found: dict[object, Candidate | None] = {}
-    if structure.via is None and not dropped:  # the layout as it is is no candidate
+    if not structure.single and not dropped:  # the layout as it is is no candidate
         found[map_key(relayout(structure, tight_plan(structure)))] = None
     further = () if walk.chosen is not None else partitioned(structure, suggested, lanes)
     for proposal in (*proposals(structure, walk, lanes), *pattern_proposals(structure, walk, lanes), *further):
@@ -109,7 +109,7 @@ def _of_one(
         others = (c.cost["relative"] for c in found.values() if c is not None)
         if proposal.rival and any(cost["relative"] > CHEAPER * other for other in others):
             continue
-        gathered = [GATHER] if structure.via is not None else []
+        gathered = [GATHER] if structure.single else []
         compact = ["compact"] if dropped and proposal.families else []
         families = tuple(dict.fromkeys([*gathered, *proposal.families, *compact]))
         layouts = (layout, *(relayout(other, proposal.plan) for other in alike[1:]))

@@ -17,7 +17,7 @@ from layout_advise.mockup.emit.arrays import (
     still_known,
 )
 from layout_advise.mockup.emit.calls_c import runtime_declarations
-from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function, place_function
+from layout_advise.mockup.emit.copies import block_tables, chosen_tables, copy_functions, map_function, place_function
 from layout_advise.mockup.emit.frame import (
     base_arguments,
     buffer_specs,
@@ -209,6 +209,7 @@ def _head(lifted: Lifted, context: WriterContext, arrays: NewArrays, settings: E
 def _copies(candidate: Candidate | None, context: WriterContext, arrays: NewArrays, settings: EmitSettings) -> Iterator[str]:
     """The functions that copy in and out, and those of the maps in a check build."""
     yield chosen_tables(arrays.relayouts)
+    yield block_tables(arrays.relayouts)
     yield from copy_functions(candidate, context.binding, context.plan, arrays.first, context.links)
     if settings.check or settings.put:
         for relayout, first in zip(arrays.relayouts, arrays.first, strict=True):

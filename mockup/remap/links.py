@@ -44,7 +44,7 @@ def find_links(lifted: Lifted, plan: RemapPlan, candidate: Candidate | None) -> 
     sources = _sources(lifted)
     for site in (site for sites in plan.sites.values() for site in sites):
         structure = site.relayout.structure
-        if site.number in starts and structure.id in targets and (site.offset.const + structure.base) % (1 << 64) == 0:
+        if site.number in starts and structure.id in targets and (site.offset.const + structure.origin) % (1 << 64) == 0:
             for operand in _reached(starts[site.number], sources):
                 led.setdefault(operand, set()).add(structure.id)
     fields = _fields(lifted, plan, {o: next(iter(names)) for o, names in led.items() if len(names) == 1})
