@@ -73,10 +73,9 @@ class Structure:
     inexact: str | None = None
     """Why no term may be claimed and nothing restructured (truncated trace, inexact set, ...), or ``None``."""
     via: Slots | None = None
-    """Set where the elements lie anywhere and are reached through pointers: then ``base`` is no place in memory, but where
-    they are thought to lie together (``mockup/evidence/gather_objects.py``)."""
+    """Set where the elements lie anywhere, behind pointers: ``base`` is only where they are thought to lie together."""
     blocks: tuple[Block, ...] = ()
-    """Set where they lie in several blocks, by ascending addresses: the same holds (``mockup/evidence/pools.py``)."""
+    """Set where they lie in several blocks, by ascending addresses: the same holds."""
 
     @property
     def placed(self) -> bool:

@@ -20,7 +20,7 @@ from layout_advise.layoutalgebra.explore.pattern_proposals import pattern_propos
 from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, relayout, tight_plan
 
 GATHER = "gather"
-"""Family, and step of the derivation: scattered objects put into one array in the order of the pointers to them."""
+"""Family, and step of the derivation: scattered objects in one array, in the order of pointers to them or of addresses."""
 
 CHEAPER = 0.95
 """A rival is a candidate if it costs at most this part of the cheapest family's cycles."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
-from layout_advise.mockup.emit.c_text import among, link_text
-from layout_advise.mockup.evidence.binding import Binding
+from layout_advise.mockup.emit.c_text import among, link_text, within_text
+from layout_advise.mockup.evidence.binding import Binding, span
 from layout_advise.mockup.remap.conversion_view import FieldKey, view
 from layout_advise.mockup.remap.links import NO_LINKS, Links
 from layout_advise.mockup.remap.plan import RemapPlan
@@ -158,13 +158,13 @@ def _element(structure: Structure, indices: Sequence[str]) -> list[str]:
 
 def place_function(relayouts: Sequence[Relayout], maps: Mapping[str, str]) -> str:
     """``la_place(context, old)`` of ``abi.h``, by the ``maps`` of structures: where a batch's calls find what the program
-    writes between them. Objects behind pointers, and elements in several blocks, are in none of the
-    maps."""
+    writes between them. Objects behind pointers are in none of the maps."""
     lines = ["LA_EXPORT uint8_t *la_place(const struct la_context *context, int64_t old)", "{", "    int inside = 0;"]
-    for structure in (r.structure for r in relayouts if r.structure.placed):
-        end = (structure.block_base or structure.base) + structure.bytes
+    for structure in (r.structure for r in relayouts if r.structure.via is None):
+        low, end = span(structure)
+        inside = f"old >= INT64_C({low:#x}) && old < INT64_C({end:#x})"
         lines += [
-            f"    if (old >= INT64_C({structure.base:#x}) && old < INT64_C({end:#x})) {{",
+            f"    if ({within_text('old', structure) if structure.blocks else inside}) {{",
             f"        uint8_t *const at = {maps[structure.id]}(context, old);",
             "        if (at)",
             "            return at;",

@@ -86,6 +86,9 @@ struct la_block {
     int64_t address, first, count;
 };
 
+/* Looked up, and not where nothing uses it: compilers keep a loop that may not end, but no call of a pure function. */
+#define LA_LOOKUP static __attribute__((pure, noinline, unused))
+
 /* The last block that begins at or before an address; the first one where there is none. */
 LA_INLINE const struct la_block *la_block_at(const struct la_block *blocks, int64_t number, int64_t address)
 {
@@ -99,14 +102,14 @@ LA_INLINE const struct la_block *la_block_at(const struct la_block *blocks, int6
 }
 
 /* The number of the element at an address, for one between two blocks that from the block before it. */
-LA_INLINE int64_t la_number(const struct la_block *blocks, int64_t number, int64_t stride, int64_t address)
+LA_LOOKUP int64_t la_number(const struct la_block *blocks, int64_t number, int64_t stride, int64_t address)
 {
     const struct la_block *const block = la_block_at(blocks, number, address);
     return block->first + (address - block->address) / stride;
 }
 
 /* Bytes from the first element to an address, as if the blocks followed each other; negative outside of them. */
-LA_INLINE int64_t la_distance(const struct la_block *blocks, int64_t number, int64_t stride, int64_t address)
+LA_LOOKUP int64_t la_distance(const struct la_block *blocks, int64_t number, int64_t stride, int64_t address)
 {
     const struct la_block *const block = la_block_at(blocks, number, address);
     const uint64_t within = (uint64_t)address - (uint64_t)block->address;
@@ -114,7 +117,7 @@ LA_INLINE int64_t la_distance(const struct la_block *blocks, int64_t number, int
 }
 
 /* The address of an element. */
-LA_INLINE int64_t la_element(const struct la_block *blocks, int64_t number, int64_t stride, int64_t index)
+LA_LOOKUP int64_t la_element(const struct la_block *blocks, int64_t number, int64_t stride, int64_t index)
 {
     int64_t low = 0;
     for (int64_t left = number; left > 1;) {

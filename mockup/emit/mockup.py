@@ -160,14 +160,13 @@ def _context(
         masks=byte_masks(lifted, SSE if settings.check else settings.vector_bytes),
         simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
         entered={} if trace.threads else entered_sites(placed, lifted),
-        links=find_links(lifted, placed, candidate) if _with_links(settings, trace) else NO_LINKS,
+        links=find_links(lifted, placed, candidate, settings.put_fields) if _with_links(settings, trace) else NO_LINKS,
     )
 
 
 def _with_links(settings: EmitSettings, trace: Trace) -> bool:
-    """Tells whether pointers may become numbers of elements: not where the program's own bytes are put into the new arrays
-    between calls, or accesses are written side by side."""
-    return settings.variant in ("plain", "restrict") and not settings.put and not trace.threads
+    """Tells whether pointers may become numbers of elements: not where accesses are written side by side."""
+    return settings.variant in ("plain", "restrict") and not trace.threads
 
 
 def _known_registers(lifted: Lifted, trace: Trace, scope: Scope, varying: frozenset[int]) -> dict[int, int]:

@@ -72,7 +72,9 @@ def _part(stream: Stream, size: int, pool: Structure) -> PoolPart | None:
 
 
 def spans_of(pool: Structure) -> tuple[Ints, Ints]:
-    """Returns where the elements of each block begin, and where they end."""
+    """Returns where the elements of each block begin, and where they end; of a structure in one place there is one."""
+    if not pool.blocks:
+        return np.array([pool.base], np.int64), np.array([pool.base + pool.dims[0].count * pool.dims[0].stride], np.int64)
     starts = np.array([b.address for b in pool.blocks], np.int64)
     return starts, starts + np.array([b.count * pool.element_bytes for b in pool.blocks], np.int64)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,7 @@ double kernel(struct node *first, struct node *outside, double *out)
 
 
 def in_blocks(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, Structure]:
-    """Nodes in blocks that lie anywhere; lists of them in random order (of ``MIXED`` one that goes on in a node elsewhere)."""
+    """Nodes in blocks that lie anywhere, and lists in random order; that of ``MIXED`` goes on in a node elsewhere."""
     case = Case(source, "kernel", (*flags, "-ffp-contract=off"), where)
     random = np.random.default_rng(5)
     blocks = sorted((np.zeros((length, 4)) for length in LENGTHS), key=lambda b: b.ctypes.data)
@@ -65,7 +66,7 @@ def in_blocks(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, S
     starts = [order[: COUNT // 2], order[COUNT // 2 :]]
     for half in starts:
         half[...] = sorted(half, key=lambda at: where_is[int(at)][0][where_is[int(at)][1], 0])
-        for one, following in zip(half[:-1], half[1:], strict=True):
+        for one, following in pairwise(half):
             block, k = where_is[int(one)]
             block.view(np.int64)[k, 2] = following
     first, second = int(starts[0][0]), int(starts[1][0])
@@ -82,9 +83,7 @@ def in_blocks(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, S
         Field("key", 0, 8, "double"), Field("other", 8, 8, "double"), Field("next", 16, 8), Field("back", 24, 8),
     )  # fmt: skip
     firsts = np.cumsum([0, *lengths[:-1]])
-    parts = tuple(
-        Block(b.ctypes.data, int(n), len(b), b.ctypes.data, b.nbytes) for b, n in zip(blocks, firsts, strict=True)
-    )
+    parts = tuple(Block(b.ctypes.data, int(n), len(b), b.ctypes.data, b.nbytes) for b, n in zip(blocks, firsts, strict=True))
     shape = Structure("s0", "nodes", base_of(0), NODE * COUNT, (Dim(COUNT, NODE),), fields, blocks=parts)
     case.structures = (shape,)
     case.prepare()
@@ -94,7 +93,9 @@ def in_blocks(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, S
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 @pytest.mark.parametrize("kind", ["soa", "compact"])
 @pytest.mark.parametrize(
-    "source", [WALKED, REVERSED, MERGED, MARKED, SUMMED, MIXED], ids=["walked", "reversed", "merged", "marked", "summed", "mixed"]
+    "source",
+    [WALKED, REVERSED, MERGED, MARKED, SUMMED, MIXED],
+    ids=["walked", "reversed", "merged", "marked", "summed", "mixed"],
 )
 def test_blocks_are_one_structure(source: str, kind: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     """Bytes, places and values are those of the original, those of other memory too."""
