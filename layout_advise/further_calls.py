@@ -12,7 +12,7 @@ from layout_advise.mockup.evidence.kept_calls import taken_after_all
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
 from layout_advise.observe.case import Case, outside_arguments
-from layout_advise.observe.gather import gather_again
+from layout_advise.observe.gather import gather_again, pools_elsewhere
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, Others, blocks_of, concerns, instances, moved, with_structures
 from layout_advise.propose.recipes import Recipe
@@ -47,6 +47,8 @@ def at_another_call(
     unfit: dict[Variant, str] = {}
     for recipe in recipes:
         candidate, through = (moved(one, found) if one is not None else None for one in (recipe.candidate, recipe.through))
+        if not isinstance(candidate, str) and (elsewhere := pools_elsewhere(candidate, now)) is not None:
+            candidate = elsewhere
         if isinstance(candidate, str) or isinstance(through, str):
             unfit[recipe.variant] = candidate if isinstance(candidate, str) else str(through)
         else:

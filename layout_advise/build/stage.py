@@ -194,7 +194,7 @@ def head_of(recipe: Recipe) -> int:
     if recipe.candidate is not None and ALIGN in recipe.candidate.families:
         return 0
     heap = [r.structure for r in recipe.candidate.relayouts if r.structure.kind == "heap"] if recipe.candidate else []
-    aligned = all((s.block_base or s.base) % BUILD.line == 0 for s in heap if s.via is None)
+    aligned = all((s.block_base or s.base) % BUILD.line == 0 for s in heap if s.placed)
     return 0 if aligned or recipe.variant.promise == "lanes" else BUILD.malloc_head
 
 

@@ -46,7 +46,7 @@ def by_thread(structure: Structure, seen: Observation) -> Mapping[int, tuple[Fie
 
 def _counted(structure: Structure, seen: Observation, thread: int | None) -> tuple[Field, ...] | None:
     part = object_at(seen, structure.block_base or structure.base, structure.bytes)
-    if part is None or structure.inexact or structure.via is not None:
+    if part is None or structure.inexact or not structure.placed:
         return None
     touched, attribution, trace = part
     own = tuple(n for n in touched.references if thread is None or trace.references[n].thread == thread)

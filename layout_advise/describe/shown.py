@@ -29,7 +29,7 @@ def traffic(candidate: Candidate, used_part: Mapping[str, float]) -> tuple[int, 
     the call does not come to all elements: ``used_part`` of them, by id, where an index picks them."""
     for layout in candidate.relayouts:
         structure = layout.structure
-        if structure.via is not None or (layout.chosen is None and not _walked(structure, used_part)):
+        if not structure.placed or (layout.chosen is None and not _walked(structure, used_part)):
             return None
     before = sum(_traffic(layout)[0] for layout in candidate.relayouts)
     return before, sum(_traffic(layout)[1] for layout in candidate.stored)

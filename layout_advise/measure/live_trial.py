@@ -197,7 +197,7 @@ class LiveBench:
         """The orders for a candidate. Raises where its structures cannot be watched."""
         relayouts = subject.candidate.relayouts if subject.candidate is not None else ()
         structures = [r.structure for r in relayouts]
-        if any(s.via is not None for s in structures):
+        if any(not s.placed for s in structures):
             raise NoTrialError("its objects lie scattered over the heap")
         if any(r.chosen is not None for r in relayouts):
             raise NoTrialError("it stores the elements of one call only")

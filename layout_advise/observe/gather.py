@@ -1,4 +1,5 @@
-"""Objects reached through an array of pointers, as a structure whose elements are the pointers' slots.
+"""Objects reached through an array of pointers, as a structure whose elements are the pointers' slots; and elements in
+several blocks, as one structure.
 
 It is no block of memory: its place is thought up (:mod:`layout_advise.mockup.evidence.gather_objects`), and converting to a
 layout of it is gathering the objects. Everything else is as for any structure: candidates, mock-ups, comparison, times.
@@ -7,15 +8,17 @@ layout of it is gathering the objects. Everything else is as for any structure: 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from layout_advise.layoutalgebra.derive.accesses import Access, Derived, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.derive import derive_records
-from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Structure
+from layout_advise.mockup.evidence.find_pools import FoundPool, find_pools
 from layout_advise.mockup.evidence.gather_objects import base_of, element_bytes, gathered
 from layout_advise.mockup.evidence.pointer_tables import PointerTable, find_tables
+from layout_advise.mockup.evidence.pools import is_there, part_in_pool
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.policy import OBSERVE
@@ -43,8 +46,45 @@ def gather(seen: Observation, lifted: Lifted, read: Read) -> Observation:
     others = tuple(d for d in seen.derived if d.structure.block_base not in inside)
     known = {d.structure.id: table for d, table in zip(found, tables, strict=True)}
     reasons = tuple(f"`{objects.name(r.table)}`: {r.reason}" for r in refused)
-    left = _left(seen, attribution, tables)
-    return replace(seen, derived=(*others, *found), tables=known, refused=reasons, scattered=left)
+    pools = _pools(seen, attribution, frozenset(inside), len(seen.derived) + len(tables), len(tables))
+    parts = {block.start for d in pools for block in d.structure.blocks}
+    starts = {o.element_base or o.base: o.base for o in attribution.objects}
+    others = tuple(d for d in others if starts.get(d.structure.block_base) not in parts)
+    left = _left(seen, attribution, tables, parts)
+    return replace(seen, derived=(*others, *found, *pools), tables=known, refused=reasons, scattered=left)
+
+
+def _pools(
+    seen: Observation, attribution: Attribution, left_out: frozenset[int], number: int, tables: int
+) -> tuple[Derived, ...]:
+    """The structures of several blocks, with ids from ``number`` on, beside the places of so many ``tables``. Buffers that
+    take each other's place are none."""
+    apart = {s.block_base for s in seen.structures if any(s.id in names for names in seen.exchanged)}
+    found: list[Derived] = []
+    for pool in find_pools(attribution, seen.structures, left_out | apart):
+        one = _derived_pool(seen, attribution, pool, f"s{number + len(found)}", base_of(tables + len(found)))
+        found += [one] if one is not None and one.note is None else []
+    return tuple(found)
+
+
+def _derived_pool(seen: Observation, attribution: Attribution, pool: FoundPool, name: str, base: int) -> Derived | None:
+    """The structure of a pool; None where it is not known which accesses go to it."""
+    objects = [attribution.objects[n] for n in pool.objects]
+    count = pool.blocks[-1].first + pool.blocks[-1].count
+    kind = next((o.type for o in objects if o.type is not None), None)
+    first = objects[0]
+    place = (name, first.name, base, count * pool.element)
+    shape = MemoryObjectShape(*place, "heap", kind.name if kind is not None else None, first.alloc_site)
+    thought = Structure(*place, (Dim(count, pool.element),), (), blocks=pool.blocks)
+    uses: list[Access] = []
+    for number in sorted({n for o in objects for n in o.references}):
+        reference, stream = seen.trace.references[number], seen.trace.streams[number]
+        assert stream is not None
+        part = part_in_pool(stream, reference.bytes, thought)
+        if part is None:
+            return None
+        uses += [Access(part.stream, reference.bytes, reference.kind)] if part.stream.count else []
+    return derive_records(shape, uses, _fitted(kind, pool.element), pool.element, blocks=pool.blocks) if uses else None
 
 
 def gather_again(
@@ -64,6 +104,14 @@ def gather_again(
             same[name] = match
     why = "; ".join(r.reason for r in refused) or "this call goes through other pointers"
     return same, why
+
+
+def pools_elsewhere(candidate: Candidate | None, now: Observation) -> str | None:
+    """Why a candidate is none at the call ``now``: its elements lie in blocks that this call does not have; else None."""
+    for one in candidate.relayouts if candidate is not None else ():
+        if one.structure.blocks and not is_there(one.structure, now.trace.allocations):
+            return f"{one.structure.name} lies in other blocks at this call"
+    return None
 
 
 def tables_of(candidate: Candidate | None) -> frozenset[str]:
@@ -101,11 +149,12 @@ def _fitted(kind: Declared | None, size: int) -> Declared | None:
     return replace(kind, element_bytes=size, bytes=size, dims=())
 
 
-def _left(seen: Observation, attribution: Attribution, tables: tuple[PointerTable, ...]) -> int:
-    """How many heap blocks the reference touches, of those that go through no known table, that touches most of them."""
+def _left(seen: Observation, attribution: Attribution, tables: tuple[PointerTable, ...], parts: Collection[int]) -> int:
+    """How many heap blocks the reference touches, of those that go through no known table, that touches most of them; those
+    that begin at ``parts`` are known."""
     reached = frozenset(key for table in tables for key in table.reached)
     counts = [
-        sum(attribution.objects[t.object].kind == "heap" for t in touches)
+        sum((o := attribution.objects[t.object]).kind == "heap" and o.base not in parts for t in touches)
         for reference, touches in zip(seen.trace.references, attribution.touches, strict=True)
         if (reference.pc, reference.operand) not in reached
     ]

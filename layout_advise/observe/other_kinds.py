@@ -80,7 +80,7 @@ def concerns(candidate: Candidate, now: Observation) -> bool:
     """Tells whether the call touches memory that the candidate re-lays; where that is objects behind pointers, it may."""
     mine, touched = blocks_of(r.structure for r in candidate.relayouts), blocks_of(now.structures)
     meets = any(a < b + size and b < a + count for a, count in mine for b, size in touched)
-    return meets or any(r.structure.via is not None for r in candidate.relayouts)
+    return meets or any(not r.structure.placed for r in candidate.relayouts)
 
 
 def instances(mine: Sequence[Structure], others: Sequence[Structure]) -> dict[str, Structure | None]:
@@ -102,7 +102,7 @@ def instances(mine: Sequence[Structure], others: Sequence[Structure]) -> dict[st
 
 
 def _is_allocated(structure: Structure) -> bool:
-    return structure.kind == "heap" and structure.alloc_site is not None and structure.via is None
+    return structure.kind == "heap" and structure.alloc_site is not None and structure.placed
 
 
 def _meets(structure: Structure, others: Sequence[Structure]) -> bool:
@@ -159,4 +159,4 @@ def with_structures(now: Observation, seen: Observation, found: Mapping[str, Str
 
 def blocks_of(structures: Iterable[Structure]) -> set[tuple[int, int]]:
     """Start and size of the memory of structures; scattered objects behind pointers have no one place."""
-    return {(s.block_base or s.base, s.bytes) for s in structures if s.via is None}
+    return {(s.block_base or s.base, s.bytes) for s in structures if s.placed}

@@ -48,8 +48,9 @@ def observe_call(case: Case, parked: AgentProcess) -> Observed:
 
 
 def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
-    """The call, or the batch of calls, traced: of fewer where these make more accesses than are recorded, or one of them
-    uses memory that the program gets only after the first, and does not return or uses something else instead."""
+    """The call, or the batch of calls, traced: of fewer where these make more accesses than are recorded, or use memory that
+    the program gets only after the first: other data, of which less is known. As few as can be timed have it mapped."""
+    before = parked.mappings_at_park()
     while True:
         several = f"{case.batch.size} calls" if case.batch else "one call"
         without = "use memory that is not there at the first of them"
@@ -58,9 +59,10 @@ def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
             seen = case.observe(parked, case.chosen.call)
             if case.batch is None:
                 return case, seen
+            known = before if case.batch.shortened() is not None else parked.mappings_at_park()
             if seen.trace.truncated and case.batch.shortened() is not None and case.settings.usual_room:
                 why = without = "make more accesses than are recorded"
-            elif seen.trace.truncated or are_mapped(seen.touched, parked.mappings_at_park(), parked.own_ranges()):
+            elif seen.trace.truncated or are_mapped(seen.touched, known, parked.own_ranges()):
                 return case, seen
             else:
                 why = "they use memory that the program gets later"

@@ -61,7 +61,7 @@ def find_users(case: Case, seen: Observation) -> dict[str, Usage]:
 
 def refusal_remark(structure: Structure) -> str | None:
     """Why a structure cannot be watched, or None."""
-    if structure.via is not None:
+    if not structure.placed:
         return "its objects lie scattered over the heap"
     low, high = whole_pages(*extent(structure))
     if high <= low:

@@ -48,7 +48,7 @@ def tiled_partition(structure: Structure, partition: Partition, trips: int, tree
 
 def _can_be_tiled(structure: Structure) -> bool:
     several = 1 < len(structure.fields) <= PROPOSE.most_clustered_fields
-    return several and structure.inexact is None and structure.via is None and structure.count > 1
+    return several and structure.inexact is None and structure.placed and structure.count > 1
 
 
 def trips_of(seen: Observation, structure: Structure) -> int:

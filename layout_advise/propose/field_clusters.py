@@ -44,7 +44,7 @@ class Nearness:
 def nearness(seen: Observation, structure: Structure, beside: Sequence[Observation] = ()) -> Nearness | None:
     """Of the fields of a ``structure`` of ``seen``, over its call and those ``beside``; None where there are no two fields,
     none is used, or some reference reaches them in an order that is not known."""
-    fit = structure.inexact is None and structure.via is None
+    fit = structure.inexact is None and structure.placed
     if not fit or not 1 < len(structure.fields) <= PROPOSE.most_clustered_fields:
         return None
     calls = [_steps(one, seen, structure) for one in (seen, *beside)]

@@ -46,4 +46,4 @@ def in_whole_lines(structures: Sequence[Structure]) -> Iterator[Relayout]:
 def _is_plain(structure: Structure) -> bool:
     """True if its elements are single numbers, known exactly, and more than one."""
     single = len(structure.fields) == 1 and structure.fields[0].bytes == structure.element_bytes
-    return single and structure.count > 1 and structure.via is None and structure.inexact is None
+    return single and structure.count > 1 and structure.placed and structure.inexact is None

@@ -55,7 +55,7 @@ def _in_turn(by_region: Sequence[Sequence[Candidate]]) -> Iterator[Candidate]:
 def fitted(candidates: Sequence[Candidate], structures: Sequence[Structure]) -> tuple[Candidate, ...]:
     """The candidates as a region has them with these ``structures``: of those that it uses alone, each layout once. One that
     lays out a structure in a way that does not fit it here is left out."""
-    here = {place_of(structure): structure for structure in structures if structure.via is None}
+    here = {place_of(structure): structure for structure in structures if structure.placed}
     found: dict[frozenset[object], Candidate] = {}
     for candidate in candidates:
         own = [(r, here[place_of(r.structure)]) for r in candidate.relayouts if place_of(r.structure) in here]
@@ -80,7 +80,7 @@ def renumbered(candidates: Sequence[Candidate], first: int) -> tuple[Candidate, 
 
 def _is_special(candidate: Candidate) -> bool:
     """Whether it cannot be proposed without the lifted code."""
-    return any(r.merged is not None or r.chosen is not None or r.structure.via is not None for r in candidate.relayouts)
+    return any(r.merged is not None or r.chosen is not None or not r.structure.placed for r in candidate.relayouts)
 
 
 def _same(one: Structure, other: Structure) -> bool:

@@ -11,6 +11,7 @@ from layout_advise.mockup.emit import kernel_name
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.evidence.pointer_tables import PointerTable, covering
+from layout_advise.mockup.evidence.pools import pieces_of, spans_of
 from layout_advise.mockup.ir.data_branches import branches_on_data
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.machine.image import open_image
@@ -139,7 +140,7 @@ def members_of(layout: Relayout) -> tuple[Strided, ...]:
             runs.append((lo, hi))
     step = structure.element_bytes
     in_a_row = all(a.stride == b.count * b.stride for a, b in pairwise(structure.dims))
-    if structure.via is not None or layout.chosen is not None or not in_a_row or runs == [(0, step)]:
+    if not structure.placed or layout.chosen is not None or not in_a_row or runs == [(0, step)]:
         return ()
     end = structure.base + structure.count * step
     return tuple(Strided(structure.base + lo, end, step, hi - lo) for lo, hi in runs)
@@ -154,6 +155,8 @@ def forbidden(candidate: Candidate | None, tables: Mapping[str, PointerTable] | 
         if structure.via is not None:
             pieces = covering(tables[structure.id]) if tables and structure.id in tables else ()
             found += [Range(*piece) for piece in pieces]
+        elif structure.blocks:
+            found += [Range(*piece) for piece in pieces_of(*spans_of(structure))]
         else:
             found.append(Range(structure.base, (structure.block_base or structure.base) + structure.bytes))
     return tuple(found)

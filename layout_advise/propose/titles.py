@@ -39,4 +39,6 @@ def _stored(candidate: Candidate, layout: Relayout) -> str:
         return f"store {structure.name} ({quantities.number(structure.count)} elements each) {how}"
     if structure.via is not None:
         return f"store the objects that `{structure.name.removeprefix('*')}` points to ({', '.join(about)}) together, {how}"
+    if structure.blocks:
+        about.append(f"{quantities.number(len(structure.blocks))} blocks")
     return f"store `{structure.name}` ({', '.join(about)}) {how}"

@@ -23,7 +23,8 @@ from layout_advise.layoutalgebra.derive.elements import (
 )
 from layout_advise.layoutalgebra.derive.exact_terms import exact_term, walks
 from layout_advise.layoutalgebra.derive.grids import grid, row_strides, sibling_rows
-from layout_advise.layoutalgebra.derive.structure import Dim, Slots, Structure
+from layout_advise.layoutalgebra.derive.scattered_elements import Block, Slots
+from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.layoutalgebra.sets.footprints import touched
 
 
@@ -152,10 +153,15 @@ def unknown(obj: MemoryObjectShape, why: str | None) -> Derived:
 
 
 def derive_records(
-    obj: MemoryObjectShape, accesses: Sequence[Access], declared: Declared | None, element: int, via: Slots
+    obj: MemoryObjectShape,
+    accesses: Sequence[Access],
+    declared: Declared | None,
+    element: int,
+    via: Slots | None = None,
+    blocks: tuple[Block, ...] = (),
 ) -> Derived:
-    """The structure of objects reached through pointers, with ``element`` bytes from each one to the next at ``obj.base``,
-    where they are thought to lie. Raises :class:`AlgebraError` without accesses."""
+    """The structure of objects reached through pointers, or of those in several blocks, with ``element`` bytes from each one
+    to the next at ``obj.base``, where they are thought to lie. Raises :class:`AlgebraError` without accesses."""
     if not accesses:
         raise AlgebraError(f"no accesses to {obj.name}", "a structure is derived from streams")
     found = [(access, touched(access.stream)) for access in accesses]
@@ -164,7 +170,7 @@ def derive_records(
     fields, cold = used_fields(uses, obj.base, element, declared)
     dims = (Dim(obj.bytes // element, element),)
     origin = (obj.base, obj.kind, obj.type, obj.alloc_site)
-    structure = Structure(obj.id, obj.name, obj.base, obj.bytes, dims, fields, cold, *origin, inexact, via)
+    structure = Structure(obj.id, obj.name, obj.base, obj.bytes, dims, fields, cold, *origin, inexact, via, blocks)
     return _with_term(structure, uses)
 
 
@@ -182,7 +188,7 @@ def plain_reason(structure: Structure) -> str | None:
 def _is_plain(structure: Structure) -> bool:
     """True where its elements are single numbers."""
     covered = len(structure.fields) == 1 and structure.fields[0].bytes == structure.element_bytes
-    return covered and structure.via is None
+    return covered and structure.placed
 
 
 def _with_term(structure: Structure, uses: Sequence[ExactAccess]) -> Derived:

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from layout_advise.layoutalgebra.derive.scattered_elements import Block, Slots
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -46,21 +48,6 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
-    """An array of pointers to elements that lie anywhere: that of element k stands at ``table + k * stride``.
-
-    ``bytes`` is the size of an object (``element_bytes`` may be more, a multiple of ``stride``), ``first`` the address of
-    one of them. A null pointer stands for no element.
-    """
-
-    table: int
-    stride: int
-    count: int
-    bytes: int
-    first: int
-
-
-@dataclass(frozen=True, slots=True)
 class Structure:
     """A piece of memory as a regular grid of elements.
 
@@ -86,8 +73,24 @@ class Structure:
     inexact: str | None = None
     """Why no term may be claimed and nothing restructured (truncated trace, inexact set, ...), or ``None``."""
     via: Slots | None = None
-    """Set where the elements lie anywhere and are reached through pointers: then ``base`` is no place in memory, but where
-    the lifted code is made to think that they lie together (``mockup/evidence/gather_objects.py``)."""
+    """Set where the elements lie anywhere, behind pointers: ``base`` is only where they are thought to lie together."""
+    blocks: tuple[Block, ...] = ()
+    """Set where they lie in several blocks, by ascending addresses: the same holds."""
+
+    @property
+    def placed(self) -> bool:
+        """Whether the elements lie where ``base`` and ``dims`` say."""
+        return self.via is None and not self.blocks
+
+    @property
+    def single(self) -> bool:
+        """Whether each element is an object of its own."""
+        return self.via is not None or (bool(self.blocks) and len(self.blocks) == self.count)
+
+    @property
+    def origin(self) -> int:
+        """What code takes from an address to have a place in it: 0 where addresses have to be looked up."""
+        return 0 if self.blocks else self.base
 
     @property
     def element_bytes(self) -> int:

@@ -20,7 +20,7 @@ from layout_advise.layoutalgebra.explore.pattern_proposals import pattern_propos
 from layout_advise.layoutalgebra.explore.relayout import drops_bytes, map_key, relayout, tight_plan
 
 GATHER = "gather"
-"""Family, and step of the derivation: scattered objects put into one array in the order of the pointers to them."""
+"""Family, and step of the derivation: scattered objects in one array, in the order of pointers to them or of addresses."""
 
 CHEAPER = 0.95
 """A rival is a candidate if it costs at most this part of the cheapest family's cycles."""
@@ -93,7 +93,7 @@ def _of_one(
     dropped, vector = drops_bytes(structure), max(lanes, default=16)
     before = cost_of(structure, walk, vector)["cycles"]
     found: dict[object, Candidate | None] = {}
-    if structure.via is None and not dropped:  # the layout as it is is no candidate
+    if not structure.single and not dropped:  # the layout as it is is no candidate
         found[map_key(relayout(structure, tight_plan(structure)))] = None
     further = () if walk.chosen is not None else partitioned(structure, suggested, lanes)
     for proposal in (*proposals(structure, walk, lanes), *pattern_proposals(structure, walk, lanes), *further):
@@ -109,7 +109,7 @@ def _of_one(
         others = (c.cost["relative"] for c in found.values() if c is not None)
         if proposal.rival and any(cost["relative"] > CHEAPER * other for other in others):
             continue
-        gathered = [GATHER] if structure.via is not None else []
+        gathered = [GATHER] if structure.single else []
         compact = ["compact"] if dropped and proposal.families else []
         families = tuple(dict.fromkeys([*gathered, *proposal.families, *compact]))
         layouts = (layout, *(relayout(other, proposal.plan) for other in alike[1:]))

@@ -39,7 +39,7 @@ class Proposal:
 def proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iterator[Proposal]:
     """Every family, most specific name first (the first of two equal maps is kept)."""
     everything, steps = tuple(range(len(structure.fields))), whole(structure)
-    if structure.via is not None:  # the objects as they are, one after another
+    if structure.single:  # the objects as they are, one after another
         yield Proposal(LayoutPlan((Group(everything, steps, record=structure.element_bytes),)), ())
     if len(everything) > 1:
         yield Proposal(LayoutPlan(tuple(Group((n,), steps) for n in everything)), ("soa",))
@@ -215,7 +215,7 @@ def own_lines(structure: Structure) -> Iterator[Proposal]:
     takes little memory. Whole rows first."""
     everything, steps = tuple(range(len(structure.fields))), whole(structure)
     for depth in range(1, len(steps) + 1):
-        if structure.via is not None or (depth < len(steps) and len(everything) > 1):
+        if not structure.placed or (depth < len(steps) and len(everything) > 1):
             continue  # rows of several fields would have these apart
         plan = LayoutPlan((Group(everything, steps[:depth], steps[depth:], LINE),))
         rows = structure.count // prod(d.count for d in structure.dims[depth:])

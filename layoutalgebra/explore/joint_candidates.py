@@ -29,7 +29,7 @@ def twins(structures: Sequence[Structure]) -> tuple[tuple[Structure, ...], ...]:
     known, in blocks of one size and kind."""
     groups: dict[tuple[object, ...], list[Structure]] = {}
     for one in structures:
-        if one.inexact is None and one.via is None and one.count > 1:
+        if one.inexact is None and one.placed and one.count > 1:
             key = (one.type, one.element_bytes, one.count, one.bytes, one.kind)
             groups.setdefault(key, []).append(one)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)

@@ -20,7 +20,7 @@ MOST_FIELDS, MOST_DIMS, LOOKED_AT = 32, 3, 16
 
 def pattern_proposals(structure: Structure, walk: Walk, lanes: tuple[int, ...]) -> Iterator[Proposal]:
     """The cheapest blocks of complex numbers; the cheapest layout that ends in vectors, if it beats the families."""
-    if walk.chosen is not None or walk.shared or walk.density <= HALF or structure.via is not None:
+    if walk.chosen is not None or walk.shared or walk.density <= HALF or not structure.placed:
         return
     if not 1 < len(structure.fields) <= MOST_FIELDS or len(structure.dims) > MOST_DIMS or not lanes:
         return

@@ -27,7 +27,7 @@ Parts = tuple[Structure, ...]
 
 def can_be_merged(structure: Structure) -> bool:
     """True if its elements can go into records with those of others."""
-    return structure.inexact is None and structure.via is None and structure.count > 1 and bool(structure.fields)
+    return structure.inexact is None and structure.placed and structure.count > 1 and bool(structure.fields)
 
 
 def thought_of(parts: Sequence[Structure]) -> Structure:

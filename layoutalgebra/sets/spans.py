@@ -68,7 +68,7 @@ def within(stream: Stream, low: int, high: int) -> Stream | None:
     if any(one is None for one in every):
         return None
     found = np.concatenate([one[(one >= low) & (one < high)] for one in every if one is not None])
-    return _set_of(np.unique(found), found.size)
+    return set_of(np.unique(found), found.size)
 
 
 def _set_within(found: AddressSet, low: int, high: int) -> AddressSet | None:
@@ -83,10 +83,10 @@ def _set_within(found: AddressSet, low: int, high: int) -> AddressSet | None:
             return None
         parts.append(inside)
         count += max(inside.size, round(one.count * (inside.size / _size(one))))
-    return _set_of(np.concatenate([np.empty(0, np.int64), *parts]), count)
+    return set_of(np.concatenate([np.empty(0, np.int64), *parts]), count)
 
 
-def _set_of(kept: NDArray[np.int64], count: int) -> AddressSet | None:
+def set_of(kept: NDArray[np.int64], count: int) -> AddressSet | None:
     """The set of the ascending addresses ``kept``; None where a bitmap of it is too large."""
     if kept.size == 0:
         return AddressSet(0, 0, 0, 0, b"")

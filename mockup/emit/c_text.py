@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Structure
+from layout_advise.mockup.evidence.binding import grid_range
 from layout_advise.mockup.ir.effects import BITS, Ty
 from layout_advise.mockup.ir.lifted import Imm
 
@@ -240,7 +241,22 @@ _SIMPLE: dict[str, _Form] = {
 }
 
 
+def among(pool: Structure) -> str:
+    """The arguments that name the blocks of ``pool``: the table, and how many there are."""
+    return f"blocks_{pool.id}, {len(pool.blocks)}"
+
+
+def within_text(address: str, structure: Structure) -> str:
+    """Whether an old address is one of the structure's elements."""
+    if structure.blocks:
+        return f"(la_distance({among(structure)}, {structure.element_bytes}, {address}) >= 0)"
+    low, end = grid_range(structure)
+    return f"LA_WITHIN({address}, {integer(low, 'i64')}, {end - low})"
+
+
 def link_text(way: str, text: str, led: Structure) -> str:
     """A pointer to an element of ``led`` as its code (``way`` "encode"), or the other way round ("decode")."""
     (dim,) = led.dims
+    if led.blocks:
+        return f"la_{way}_among({text}, {among(led)}, {dim.stride}, {dim.count})"
     return f"la_{way}({text}, {integer(led.base, 'i64')}, {dim.stride}, {dim.count})"

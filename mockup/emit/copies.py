@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
-from layout_advise.mockup.emit.c_text import link_text
-from layout_advise.mockup.evidence.binding import Binding
+from layout_advise.mockup.emit.c_text import among, link_text, within_text
+from layout_advise.mockup.evidence.binding import Binding, span
 from layout_advise.mockup.remap.conversion_view import FieldKey, view
 from layout_advise.mockup.remap.links import NO_LINKS, Links
 from layout_advise.mockup.remap.plan import RemapPlan
@@ -60,6 +60,19 @@ def chosen_tables(relayouts: Sequence[Relayout]) -> str:
         lines.append(f"/* Which elements of {', '.join(names)} this call uses, a bit each: only these are stored. */")
         lines.append(f"static const uint64_t {name}[{len(words)}] = {{")
         lines += [f"    {', '.join(words[k : k + 6])}," for k in range(0, len(words), 6)]
+        lines.append("};")
+    return "\n".join(lines)
+
+
+def block_tables(relayouts: Sequence[Relayout]) -> str:
+    """Returns where the elements lie that are in several blocks, as C tables; empty where there are none."""
+    lines: list[str] = []
+    for structure in (r.structure for r in relayouts if r.structure.blocks):
+        lines.append(
+            f"/* Where the elements of {structure.name.replace('*/', '')} lie: address, first element, how many. */"
+        )
+        lines.append(f"static const struct la_block blocks_{structure.id}[] = {{")
+        lines += [f"    {{INT64_C({b.address:#x}), {b.first}, {b.count}}}," for b in structure.blocks]
         lines.append("};")
     return "\n".join(lines)
 
@@ -136,6 +149,9 @@ def _element(structure: Structure, indices: Sequence[str]) -> list[str]:
     if structure.via is not None:
         slot = f"(const la_i64 *)(INT64_C({structure.via.table:#x}) + {structure.via.stride} * {indices[0]})"
         return [f"uint8_t *const element = (uint8_t *)*{slot};", "if (!element)", "    continue;"]
+    if structure.blocks:
+        element = f"la_element({among(structure)}, {structure.element_bytes}, {indices[0]})"
+        return [f"uint8_t *const element = (uint8_t *){element};"]
     place = " + ".join(f"{d.stride} * {i}" for i, d in zip(indices, structure.dims, strict=True))
     return [f"uint8_t *const element = (uint8_t *)INT64_C({structure.base:#x}) + {place};"]
 
@@ -145,9 +161,10 @@ def place_function(relayouts: Sequence[Relayout], maps: Mapping[str, str]) -> st
     writes between them. Objects behind pointers are in none of the maps."""
     lines = ["LA_EXPORT uint8_t *la_place(const struct la_context *context, int64_t old)", "{", "    int inside = 0;"]
     for structure in (r.structure for r in relayouts if r.structure.via is None):
-        end = (structure.block_base or structure.base) + structure.bytes
+        low, end = span(structure)
+        inside = f"old >= INT64_C({low:#x}) && old < INT64_C({end:#x})"
         lines += [
-            f"    if (old >= INT64_C({structure.base:#x}) && old < INT64_C({end:#x})) {{",
+            f"    if ({within_text('old', structure) if structure.blocks else inside}) {{",
             f"        uint8_t *const at = {maps[structure.id]}(context, old);",
             "        if (at)",
             "            return at;",
@@ -157,13 +174,20 @@ def place_function(relayouts: Sequence[Relayout], maps: Mapping[str, str]) -> st
     return "\n".join([*lines, "    return inside ? (uint8_t *)LA_NOWHERE : 0;", "}"])
 
 
+def _distance(structure: Structure) -> str:
+    """How far the old address is from the first element; negative where it is none of the structure's in several blocks."""
+    if structure.blocks:
+        return f"la_distance({among(structure)}, {structure.element_bytes}, old)"
+    return f"old - INT64_C({structure.base:#x})"
+
+
 def map_function(relayout: Relayout, start: int, name: str) -> str:
     """``name(context, old)``: the new place of an old address, NULL where it has none; independent of the re-indexing."""
     structure = relayout.structure
     lines = [
         f"static uint8_t *{name}(const struct la_context *context, int64_t old)",
         "{",
-        f"    int64_t rest = old - INT64_C({structure.base:#x});",
+        f"    int64_t rest = {_distance(structure)};",
         "    if (rest < 0)",
         "        return 0;",
     ]

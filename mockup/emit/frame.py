@@ -6,13 +6,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure, new_buffers
-from layout_advise.mockup.emit.c_text import CTYPE, integer
+from layout_advise.mockup.emit.c_text import CTYPE, among, integer, within_text
 from layout_advise.mockup.emit.calls_c import shared_variables
 from layout_advise.mockup.emit.packs.writer import PackWriter
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, identifier
 from layout_advise.mockup.emit.settings import EmitSettings, Variant
-from layout_advise.mockup.evidence.binding import grid_range
 from layout_advise.mockup.ir.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, Val, Var, everything
 from layout_advise.mockup.lift.flow import RIP
@@ -45,6 +44,8 @@ def header(lifted: Lifted, candidate: Candidate | None, settings: EmitSettings, 
         )
         if structure.via is not None:
             lines.append(" *   The elements are objects that lie anywhere; they are copied through the pointers to them.")
+        if structure.blocks:
+            lines.append(f" *   The elements lie in {len(structure.blocks)} blocks; they are numbered by their addresses.")
         if relayout.chosen is not None:
             lines.append(f" *   Stored is, of each {relayout.chosen.block} neighbours, the one that this call uses.")
         for part in relayout.parts:
@@ -100,11 +101,18 @@ def buffer_specs(relayouts: Sequence[Relayout], offset: int, own: Mapping[int, s
         array = f", .own = {own[k]}" if k in own else ""
         lines.append(
             f"    {{.bytes = {max(buffer.bytes, 1)}, .align = {LINE}, .offset = {start}, "
-            f".like = {structure.via.first if structure.via else structure.base:#x}{array}}}, /* {name} */"
+            f".like = {_like(structure):#x}{array}}}, /* {name} */"
         )
     if not buffers:
         lines.append("    {.bytes = 0}")
     return "\n".join([*lines, "};"])
+
+
+def _like(structure: Structure) -> int:
+    """The address of one of the elements."""
+    if structure.via is not None:
+        return structure.via.first
+    return structure.blocks[0].address if structure.blocks else structure.base
 
 
 def _adjacent(structure: Structure, size: int) -> bool:
@@ -203,9 +211,12 @@ def enter_text(entered: Collection[Entered]) -> str:
         start = one.site.offset.const % (1 << 64)
         lines.append(f"        int64_t rest = (int64_t)(context->in.gpr[{one.register}] + UINT64_C({start:#x}));")
         if one.inside is not None:
-            low, end = grid_range(structure)
-            at = f"rest + {integer(structure.base, 'i64')}"
-            lines.append(f"        entered[{one.inside}] = LA_WITHIN({at}, {integer(low, 'i64')}, {end - low});")
+            at = "rest" if structure.blocks else f"rest + {integer(structure.base, 'i64')}"
+            lines.append(f"        entered[{one.inside}] = {within_text(at, structure)};")
+        if structure.blocks:
+            number = f"la_number({among(structure)}, {structure.element_bytes}, rest)"
+            lines += [f"        entered[{one.slot}] = {number}; /* from {structure.name} */", "    }"]
+            continue
         for k, dim in enumerate(structure.dims):
             lines.append(f"        entered[{one.slot + k}] = rest / {dim.stride}; /* from {structure.name} */")
             lines.append(f"        rest %= {dim.stride};")

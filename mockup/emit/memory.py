@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Relayout
-from layout_advise.mockup.emit.c_text import CTYPE, integer, link_text
+from layout_advise.mockup.emit.c_text import CTYPE, integer, link_text, within_text
 from layout_advise.mockup.emit.copies import place_text
 from layout_advise.mockup.emit.packs.byte_masks import ByteMask
 from layout_advise.mockup.emit.packs.lined_up import lined_up
 from layout_advise.mockup.emit.places import ElementPlaces
 from layout_advise.mockup.emit.scope import identifier
-from layout_advise.mockup.evidence.binding import Access, access_bytes, executed, grid_range, key_of
+from layout_advise.mockup.evidence.binding import Access, access_bytes, executed, key_of
 from layout_advise.mockup.evidence.streams import residue
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Linear, Load, Operand, Prefetch, Store
@@ -35,7 +35,9 @@ class MemoryWriter(ElementPlaces):
         """The memory type: natural alignment only where the trace proves it."""
         size = access_bytes(access)
         streams = [(self.binding.streams.get((pc, operand)), part) for pc, operand, part in executed(access)]
-        aligned = all(stream is not None and residue(stream, -part, size) == 0 for stream, part in streams)
+        aligned = not self.binding.pooled(key_of(access)) and all(
+            stream is not None and residue(stream, -part, size) == 0 for stream, part in streams
+        )
         return f"la_{ty}" if aligned or size == 1 else f"la_{ty}_u"
 
     def load(self, load: Load) -> None:
@@ -102,9 +104,9 @@ class MemoryWriter(ElementPlaces):
         """The memory type of an access in one piece; unaligned where it goes to other memory, too."""
         return self.cell(access, ty) if place is None else _new_cell(place, place.pieces[0], ty)
 
-    def within(self, access: Access, bounds: tuple[int, int], at: int = 0) -> str:
-        """Whether the old address of byte ``at`` of an access lies within ``bounds``."""
-        return f"LA_WITHIN({self.old_place(access, at)}, {integer(bounds[0], 'i64')}, {bounds[1] - bounds[0]})"
+    def within(self, access: Access, place: ElementPlace, at: int = 0) -> str:
+        """Whether the old address of byte ``at`` of an access is one of the structure's elements."""
+        return within_text(self.old_place(access, at), place.relayout.structure)
 
     def cell_at(self, cell: str, place: str, qualifier: str = "") -> str:
         """The memory of the type ``cell`` at ``place``; in a record that an index picks as the member of a structure: gcc
@@ -129,15 +131,13 @@ class MemoryWriter(ElementPlaces):
             name = self.context.maps[place.relayout.structure.id]
             for piece, at in zip(place.pieces, places, strict=True):
                 old = self.old_place(access, piece.at)
-                where = f"if ({self.within(access, place.within, piece.at)}) " if place.within else ""
+                where = f"if ({self.within(access, place, piece.at)}) " if place.within else ""
                 self.put(f"{where}la_compare(&context->check, {old}, {at}, {name}(context, {old}), {site});")
                 if (last := piece.bytes - 1) >= _in_element(place, piece):  # one piece of several elements: up to its end
                     end, there = self.old_place(access, piece.at + last), f"{at} + {last}"
                     self.put(f"{where}la_compare(&context->check, {end}, {there}, {name}(context, {end}), {site});")
                 if place.within:
-                    self.keep_out(
-                        access, piece.at, piece.bytes, site, f"if (!{self.within(access, place.within, piece.at)}) "
-                    )
+                    self.keep_out(access, piece.at, piece.bytes, site, f"if (!{self.within(access, place, piece.at)}) ")
         if place.within is None:
             return places
         return [self.either(access, place, p, at) for p, at in zip(place.pieces, places, strict=True)]
@@ -148,7 +148,7 @@ class MemoryWriter(ElementPlaces):
         assert place.within is not None
         entered = self.context.entered.get(place.site.number)
         if entered is None or self.context.check:
-            inside = self.within(access, place.within, piece.at)
+            inside = self.within(access, place, piece.at)
             return f"({inside} ? {new} : (uint8_t *)({self.old_place(access, piece.at)}))"
         if access.uid in self.context.wrong or not goes_on_alike(access, place, entered):
             return f"({self.inside(place.site)} ? {new} : (uint8_t *)({self.old_place(access, piece.at)}))"
@@ -185,16 +185,15 @@ class MemoryWriter(ElementPlaces):
         first field; of one in several arrays a source would have to choose, too."""
         place = f"(uint8_t *)({self.linear(item.address)})"
         for relayout in self._moved():
-            low, end = grid_range(relayout.structure)
             old = self.linear(item.address)
-            inside = f"LA_WITHIN({old}, {integer(low, 'i64')}, {end - low})"
+            inside = within_text(old, relayout.structure)
             place = f"({inside} ? {self._first_field(relayout, relayout.fields[0], old)} : {place})"
         return f"__builtin_prefetch({place}, {_HINTS[item.hint]});"
 
     def _moved(self) -> list[Relayout]:
         """The layouts of whole structures that lie at places of their own."""
         found = {place.relayout.structure.id: place.relayout for place in self.plan.places.values()}
-        return [r for r in found.values() if r.structure.via is None and r.chosen is None]
+        return [r for r in found.values() if r.structure.placed and r.chosen is None]
 
     def _first_field(self, relayout: Relayout, mapped: FieldMap, old: str) -> str:
         structure = relayout.structure
@@ -219,7 +218,7 @@ class MemoryWriter(ElementPlaces):
                 self.put(f"if ({self.counting[-1]} % {len(lanes)} == {lane}) {{")
             self.put(f"la_record(&context->check, {self.old_place(access, -part)}, {site});")
             if place is not None:
-                where = f"if ({self.within(access, place.within)}) " if place.within else ""
+                where = f"if ({self.within(access, place)}) " if place.within else ""
                 self.put(f"{where}context->check.remapped++;")
             if len(lanes) > 1:
                 self.put("}")

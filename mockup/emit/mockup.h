@@ -81,6 +81,68 @@ LA_INLINE int64_t la_decode(int64_t code, int64_t base, int64_t stride, int64_t 
     return (uint64_t)code - 1 < (uint64_t)count ? base + stride * (code - 1) : code;
 }
 
+/* Elements in several blocks: ``count`` from ``address`` on, the first of them number ``first``; ascending in both. */
+struct la_block {
+    int64_t address, first, count;
+};
+
+/* Looked up, and not where nothing uses it: compilers keep a loop that may not end, but no call of a pure function. */
+#define LA_LOOKUP static __attribute__((pure, noinline, unused))
+
+/* The last block that begins at or before an address; the first one where there is none. */
+LA_INLINE const struct la_block *la_block_at(const struct la_block *blocks, int64_t number, int64_t address)
+{
+    int64_t low = 0;
+    for (int64_t left = number; left > 1;) {
+        const int64_t half = left / 2;
+        low = address >= blocks[low + half].address ? low + half : low;
+        left -= half;
+    }
+    return blocks + low;
+}
+
+/* The number of the element at an address, for one between two blocks that from the block before it. */
+LA_LOOKUP int64_t la_number(const struct la_block *blocks, int64_t number, int64_t stride, int64_t address)
+{
+    const struct la_block *const block = la_block_at(blocks, number, address);
+    return block->first + (address - block->address) / stride;
+}
+
+/* Bytes from the first element to an address, as if the blocks followed each other; negative outside of them. */
+LA_LOOKUP int64_t la_distance(const struct la_block *blocks, int64_t number, int64_t stride, int64_t address)
+{
+    const struct la_block *const block = la_block_at(blocks, number, address);
+    const uint64_t within = (uint64_t)address - (uint64_t)block->address;
+    return within < (uint64_t)(stride * block->count) ? stride * block->first + (int64_t)within : -1;
+}
+
+/* The address of an element. */
+LA_LOOKUP int64_t la_element(const struct la_block *blocks, int64_t number, int64_t stride, int64_t index)
+{
+    int64_t low = 0;
+    for (int64_t left = number; left > 1;) {
+        const int64_t half = left / 2;
+        low = index >= blocks[low + half].first ? low + half : low;
+        left -= half;
+    }
+    return blocks[low].address + stride * (index - blocks[low].first);
+}
+
+LA_INLINE int64_t la_encode_among(int64_t pointer, const struct la_block *blocks, int64_t number, int64_t stride, int64_t count)
+{
+    const int64_t distance = la_distance(blocks, number, stride, pointer);
+    if (distance >= 0 && distance % stride == 0)
+        return distance / stride + 1;
+    if ((uint64_t)pointer - 1 < (uint64_t)count)
+        __builtin_trap(); /* it would be taken for a number */
+    return pointer;
+}
+
+LA_INLINE int64_t la_decode_among(int64_t code, const struct la_block *blocks, int64_t number, int64_t stride, int64_t count)
+{
+    return (uint64_t)code - 1 < (uint64_t)count ? la_element(blocks, number, stride, code - 1) : code;
+}
+
 /* Whether an old address is one of the ``size`` bytes from ``base`` on: what an access goes to that reaches other memory too. */
 #define LA_WITHIN(address, base, size) ((uint64_t)(address) - (uint64_t)(base) < (uint64_t)(size))
 

@@ -17,7 +17,7 @@ from layout_advise.mockup.emit.arrays import (
     still_known,
 )
 from layout_advise.mockup.emit.calls_c import runtime_declarations
-from layout_advise.mockup.emit.copies import chosen_tables, copy_functions, map_function, place_function
+from layout_advise.mockup.emit.copies import block_tables, chosen_tables, copy_functions, map_function, place_function
 from layout_advise.mockup.emit.frame import (
     base_arguments,
     buffer_specs,
@@ -160,14 +160,13 @@ def _context(
         masks=byte_masks(lifted, SSE if settings.check else settings.vector_bytes),
         simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
         entered={} if trace.threads else entered_sites(placed, lifted),
-        links=find_links(lifted, placed, candidate) if _with_links(settings, trace) else NO_LINKS,
+        links=find_links(lifted, placed, candidate, settings.put_fields) if _with_links(settings, trace) else NO_LINKS,
     )
 
 
 def _with_links(settings: EmitSettings, trace: Trace) -> bool:
-    """Tells whether pointers may become numbers of elements: not where the program's own bytes are put into the new arrays
-    between calls, or accesses are written side by side."""
-    return settings.variant in ("plain", "restrict") and not settings.put and not trace.threads
+    """Tells whether pointers may become numbers of elements: not where accesses are written side by side."""
+    return settings.variant in ("plain", "restrict") and not trace.threads
 
 
 def _known_registers(lifted: Lifted, trace: Trace, scope: Scope, varying: frozenset[int]) -> dict[int, int]:
@@ -209,6 +208,7 @@ def _head(lifted: Lifted, context: WriterContext, arrays: NewArrays, settings: E
 def _copies(candidate: Candidate | None, context: WriterContext, arrays: NewArrays, settings: EmitSettings) -> Iterator[str]:
     """The functions that copy in and out, and those of the maps in a check build."""
     yield chosen_tables(arrays.relayouts)
+    yield block_tables(arrays.relayouts)
     yield from copy_functions(candidate, context.binding, context.plan, arrays.first, context.links)
     if settings.check or settings.put:
         for relayout, first in zip(arrays.relayouts, arrays.first, strict=True):

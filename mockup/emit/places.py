@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
-from layout_advise.mockup.emit.c_text import integer
+from layout_advise.mockup.emit.c_text import among, integer
 from layout_advise.mockup.emit.copies import axis_text, place_text
 from layout_advise.mockup.emit.writer_state import Cut, Text
 from layout_advise.mockup.evidence.binding import Access
@@ -132,6 +132,11 @@ class ElementPlaces(Text):
             self.take_for_granted(site)
             self.put(f"const int64_t {self.digit(site.number, 0)} = {self.code(atom, structure)} - 1;")
             return
+        if structure.blocks:
+            self.take_for_granted(site)
+            number = f"la_number({among(structure)}, {structure.element_bytes}, {self.linear(site.offset)})"
+            self.put(f"const int64_t {self.digit(site.number, 0)} = {number}; /* from {structure.name} */")
+            return
         rest = self.given.of(("rest", site.number), f"rest{site.number}")
         single = len(structure.dims) == 1
         self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
@@ -197,7 +202,11 @@ class ElementPlaces(Text):
     def known(self, site: Site) -> int | None:
         """The offset at ``site`` in the traced call, where dimensions are split and only registers at the entry decide it.
         A program in the new layout would start from places in it; to cut every index anew is the mock-up's own cost."""
-        if site.tested or all(axis.part == "whole" for mapped in self.maps_at(site) for axis in mapped.axes):
+        if (
+            site.tested
+            or site.relayout.structure.blocks
+            or all(axis.part == "whole" for mapped in self.maps_at(site) for axis in mapped.axes)
+        ):
             return None
         values = [(self.context.registers.get(a.number) if isinstance(a, Val) else None, c) for a, c in site.offset.terms]
         start = site.offset.const

@@ -60,7 +60,7 @@ def static_buffers(candidate: Candidate | None, placed: RemapPlan) -> frozenset[
     others: set[int] = set()
     for relayout, first in zip(relayouts, first_buffers(relayouts), strict=True):
         structure = relayout.structure
-        known = structure.kind == "global" and structure.via is None and not placed.chosen_at_run_time(relayout)
+        known = structure.kind == "global" and structure.placed and not placed.chosen_at_run_time(relayout)
         (found if known else others).update(range(first, first + len(relayout.buffers)))
     return frozenset(found - others)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.layoutalgebra.sets.spans import spans
+from layout_advise.mockup.evidence.pools import PoolPart, part_in_pool
 from layout_advise.mockup.evidence.streams import distinct, hull, meets, part_in
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Atomic, Executed, Item, Lifted, LiftedLoop, Load, Store
@@ -28,8 +29,8 @@ Key = tuple[int, int]
 class Binding:
     """``structure_of[(pc, operand)]`` is the id of the structure that reference belongs to (absent: none of them alone).
 
-    ``reference_of`` gives the traced reference and ``streams`` its addresses; ``impossible`` maps structure ids to the
-    reason why no candidate of that structure can be built.
+    ``reference_of`` gives the traced reference and ``streams`` its addresses (in one of ``pools`` those where its elements
+    are thought to lie); ``impossible`` maps structure ids to the reason why no candidate of that structure can be built.
     """
 
     reference_of: dict[Key, Reference]
@@ -38,6 +39,12 @@ class Binding:
     impossible: dict[str, str]
     shared: dict[Key, Mapping[str, Stream]] = field(default_factory=dict)
     """By reference that reaches structures and other memory too: by id of each of them the addresses that lie in it."""
+    pools: frozenset[str] = frozenset()
+    """Ids of the structures whose elements lie in several blocks: where they are thought to lie is no place in memory."""
+
+    def pooled(self, key: Key) -> bool:
+        """Whether the addresses of a reference in ``streams`` are only thought ones."""
+        return self.structure_of.get(key, "") in self.pools
 
     def keys_of(self, name: str) -> list[Key]:
         """Every reference that reaches the structure ``name``, alone or among other memory."""
@@ -116,25 +123,52 @@ def bind_references(trace: Trace, structures: Sequence[Structure]) -> Binding:
     structure_of: dict[Key, str] = {}
     shared: dict[Key, Mapping[str, Stream]] = {}
     impossible = {s.id: s.inexact for s in structures if s.inexact is not None}
-    for key, stream in streams.items():
+    several = frozenset(s.id for s in structures if s.blocks)
+    pools = _pools_reached(streams, references, structures)
+    structures = [s for s in structures if not s.blocks]
+    for key, stream in tuple(streams.items()):
         if trace.threads and in_frames(stream, trace):
             continue
         low, high = hull(stream)
         high += references[key].bytes
+        reached = pools.get(key, {})
+        alone = next(((name, part.stream) for name, part in reached.items() if part is not None and part.whole), None)
+        if alone is not None:
+            structure_of[key], streams[key] = alone
+            continue
         touched = [s for s in structures if low < span(s)[1] and high > span(s)[0]]
         if len(touched) > 1 or (touched and not span(touched[0])[0] <= low < high <= span(touched[0])[1]):
             met = meets(stream, references[key].bytes, tuple(range(*span(s)) for s in touched))
             touched = [s for s, one in zip(touched, met, strict=True) if one]
-        if len(touched) == 1 and low >= span(touched[0])[0] and high <= span(touched[0])[1]:
+        if not reached and len(touched) == 1 and low >= span(touched[0])[0] and high <= span(touched[0])[1]:
             structure_of[key] = touched[0].id
             continue
         parts = {s.id: _part_in(stream, references[key].bytes, s) for s in touched}
+        parts |= {name: part.stream if part is not None else None for name, part in reached.items()}
         shared[key] = {name: part for name, part in parts.items() if part is not None and part.count}
         for name in (name for name, part in parts.items() if part is None):
-            what = "other memory too" if len(touched) == 1 else "another structure too"
+            what = "other memory too" if len(parts) == 1 else "another structure too"
             why = f"the reference at {key[0]:#x} touches {what}, and where is not known or lies across its border"
             impossible.setdefault(name, why)
-    return Binding(references, streams, structure_of, impossible, {key: parts for key, parts in shared.items() if parts})
+    return Binding(
+        references, streams, structure_of, impossible, {key: parts for key, parts in shared.items() if parts}, several
+    )
+
+
+def _pools_reached(
+    streams: Mapping[Key, Stream], references: Mapping[Key, Reference], structures: Sequence[Structure]
+) -> dict[Key, dict[str, PoolPart | None]]:
+    """By reference the structures of several blocks that it reaches, with what it accesses of them."""
+    found: dict[Key, dict[str, PoolPart | None]] = {}
+    for pool in (s for s in structures if s.blocks):
+        first, end = pool.blocks[0].address, pool.blocks[-1].address + pool.blocks[-1].count * pool.element_bytes
+        for key, stream in streams.items():
+            low, high = hull(stream)
+            if low < end and high + references[key].bytes > first:
+                part = part_in_pool(stream, references[key].bytes, pool)
+                if part is None or part.stream.count:
+                    found.setdefault(key, {})[pool.id] = part
+    return found
 
 
 def _part_in(stream: Stream, size: int, structure: Structure) -> Stream | None:

@@ -56,9 +56,13 @@ class Independence:
     def hulls_apart(self, first: Access, second: Access) -> bool:
         """Returns whether all traced addresses of one lie below or above all of the other."""
         spans = [self._span(x) for x in (first, second)]
-        if spans[0] is None or spans[1] is None:
+        if spans[0] is None or spans[1] is None or not self._comparable(first, second):
             return False
         return spans[0][1] <= spans[1][0] or spans[1][1] <= spans[0][0]
+
+    def _comparable(self, first: Access, second: Access) -> bool:
+        """Returns whether the addresses of both are places in memory, or both are only thought ones."""
+        return len({self.binding.pooled((pc, op)) for x in (first, second) for pc, op, _ in executed(x)}) == 1
 
     def ran(self, access: Access) -> bool:
         """Returns whether the traced call executed it."""
@@ -103,7 +107,7 @@ class Independence:
         a, b = streams
         if not isinstance(a, FoldedStream) or not isinstance(b, FoldedStream) or a.count != b.count:
             return False
-        if not self.alone.issuperset(keys):
+        if not self.alone.issuperset(keys) or not self._comparable(first, second):
             return False
         distances = _distances(a.nodes, b.nodes)
         if distances is None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.layoutalgebra.derive.structure import Slots
+from layout_advise.layoutalgebra.derive.scattered_elements import Slots
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.layoutalgebra.sets.spans import addresses, spans
 from layout_advise.mockup.evidence.binding import Access, Key, accesses, key_of
+from layout_advise.mockup.evidence.pools import pieces_of
 from layout_advise.mockup.evidence.streams import expand_array, hull
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Load, Val
 from layout_advise.tracer.trace.trace import Allocation, Reference, Trace
@@ -278,11 +278,6 @@ def _meets(low: Ints, end: Ints, starts: Ints, size: int) -> bool:
     return bool(((at >= 0) & (starts[np.maximum(at, 0)] + size > low)).any())
 
 
-def covering(table: PointerTable, gap: int = 16, most: int = 256) -> tuple[tuple[int, int], ...]:
-    """Memory (start, end) of the objects, those united that only an allocator's header of up to ``gap`` bytes parts; of many
-    pieces the ``most`` largest."""
-    present, size = table.present, table.slots.bytes
-    cuts = np.flatnonzero(np.diff(present) > size + gap) + 1
-    borders = [0, *(int(c) for c in cuts), len(present)]
-    pieces = [(int(present[a]), int(present[b - 1]) + size) for a, b in pairwise(borders)]
-    return tuple(sorted(sorted(pieces, key=lambda p: p[0] - p[1])[:most]))
+def covering(table: PointerTable) -> tuple[tuple[int, int], ...]:
+    """Memory (start, end) of the objects, as :func:`~layout_advise.mockup.evidence.pools.pieces_of` has it."""
+    return pieces_of(table.present, table.present + table.slots.bytes)

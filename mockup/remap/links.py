@@ -7,16 +7,20 @@ of an element, or the old value where that is the address of none: nothing is lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.evidence.binding import Access, access_bytes, accesses
+from layout_advise.mockup.evidence.pools import spans_of
 from layout_advise.mockup.ir.lifted import Assign, Imm, Let, Lifted, Load, Operand, Store, Val, Var, everything
 from layout_advise.mockup.remap.conversion_view import FieldKey
 from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan
+from layout_advise.tracer.process.stopped_program import Range
 
-POINTER = 8
+POINTER = WORD = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,11 @@ class Links:
 NO_LINKS = Links()
 
 
-def find_links(lifted: Lifted, plan: RemapPlan, candidate: Candidate | None) -> Links:
+def find_links(
+    lifted: Lifted, plan: RemapPlan, candidate: Candidate | None, apart: frozenset[FieldKey] = frozenset()
+) -> Links:
     """The links among the structures of ``candidate``: what is loaded of one of their fields, as a whole pointer each time,
-    and leads to elements of one of them."""
+    and leads to elements of one of them; none in the fields ``apart``."""
     targets = (
         {r.structure.id: r.structure for r in candidate.relayouts if _can_be_led_to(r)} if candidate is not None else {}
     )
@@ -44,11 +50,11 @@ def find_links(lifted: Lifted, plan: RemapPlan, candidate: Candidate | None) -> 
     sources = _sources(lifted)
     for site in (site for sites in plan.sites.values() for site in sites):
         structure = site.relayout.structure
-        if site.number in starts and structure.id in targets and (site.offset.const + structure.base) % (1 << 64) == 0:
+        if site.number in starts and structure.id in targets and (site.offset.const + structure.origin) % (1 << 64) == 0:
             for operand in _reached(starts[site.number], sources):
                 led.setdefault(operand, set()).add(structure.id)
     fields = _fields(lifted, plan, {o: next(iter(names)) for o, names in led.items() if len(names) == 1})
-    whole = {key: targets[name] for key, name in fields.items()}
+    whole = {key: targets[name] for key, name in fields.items() if key not in apart}
     found = {a.uid: whole[key] for a in accesses(lifted.body) for key in _field_keys(plan.places.get(a.uid)) if key in whole}
     loaded: dict[Operand, Structure] = {
         a.value: found[a.uid] for a in accesses(lifted.body) if isinstance(a, Load) and a.uid in found
@@ -127,6 +133,18 @@ def _is_whole(access: Access, place: ElementPlace) -> bool:
     held = place.relayout.structure.fields[place.pieces[0].map.field]
     alone = len(place.pieces) == 1 and place.pieces[0].delta == 0 and not (isinstance(access, Load) and access.guarded)
     return alone and ty == "i64" and held.bytes == access_bytes(access) == POINTER and _can_be_led_to(place.relayout)
+
+
+def fields_at(structure: Structure, places: Sequence[Range]) -> Iterator[FieldKey]:
+    """The fields of the elements' that have bytes in ``places``, which are ascending words, or lines of them."""
+    words = np.concatenate([np.empty(0, np.int64), *(np.arange(r.start, r.end, WORD) for r in places)])
+    starts, ends = spans_of(structure)
+    at = np.searchsorted(starts, words, "right") - 1
+    inside = (at >= 0) & (words < ends[at])
+    offsets = np.unique((words - starts[at])[inside] % structure.element_bytes).tolist()
+    for number, one in enumerate(structure.fields):
+        if any(one.offset < offset + WORD and offset < one.offset + one.bytes for offset in offsets):
+            yield structure.id, number
 
 
 def is_null(operand: Operand) -> bool:

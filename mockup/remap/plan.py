@@ -244,7 +244,7 @@ class _Planner:
         structure = relayout.structure
         cut = self._cut(access, chain, relayout, frozenset(run.counter for run in runs))
         before = self._statement_before(access, chain, relayout, cut)
-        start = Linear(access.address.const - structure.base - offset, cut.fixed)
+        start = Linear(access.address.const - structure.origin - offset, cut.fixed)
         bounds = tuple(self._bounds(runs, chain, cut.depth))
         site = self._site(before, Site(self.count, relayout, start, (*cut.given, *bounds), tested))
         if moves_as_one(relayout):

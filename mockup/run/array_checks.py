@@ -13,8 +13,8 @@ from layout_advise.layoutalgebra.derive.structure import Structure
 
 def unfit(structure: Structure, array: NDArray[Any]) -> str | None:
     """Returns why ``array`` cannot be the block of ``structure``: its size, its type, read-only; else None."""
-    if structure.via is not None:
-        return "its elements lie apart, reached through pointers; pass their memory by address"
+    if not structure.placed:
+        return "its elements lie apart; pass their memory by address"
     if not array.flags.c_contiguous:
         return "its array is not contiguous"
     if not array.flags.writeable:

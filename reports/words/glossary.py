@@ -26,7 +26,7 @@ FAMILY_NOTES = {
     "padded": "elements are filled up to a larger size",
     "reordered": "the fields are in another order",
     "complex": "neighbouring fields, as the two parts of a complex number, stay side by side in the blocks",
-    "gathered": "objects that lie anywhere are stored one after another, in the order of the pointers to them",
+    "gathered": "objects that lie anywhere are stored one after another, in the order of pointers or of addresses",
     "merged": "arrays that are used with one index are stored as one array of structures; | marks where another one begins",
     "line-aligned": "arrays as they are, but for their blocks, which begin with a cache line",
 }

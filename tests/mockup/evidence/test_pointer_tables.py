@@ -6,7 +6,6 @@ import ctypes
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +19,8 @@ from layout_advise.layoutalgebra.explore.explore import explore
 from layout_advise.layoutalgebra.sets.nests import AddressSet, FoldedStream, Stream
 from layout_advise.mockup.evidence.binding import accesses, key_of
 from layout_advise.mockup.evidence.gather_objects import base_of, element_bytes, gathered
-from layout_advise.mockup.evidence.pointer_tables import PointerTable, RefusedTable, covering, find_tables
+from layout_advise.mockup.evidence.pointer_tables import PointerTable, RefusedTable, find_tables
+from layout_advise.mockup.evidence.pools import pieces_of
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.mockup.ir.lifted import Lifted, Store
 from layout_advise.mockup.run.load import MockupCall, arguments, compile_mockup
@@ -268,8 +268,7 @@ def test_slots_of_another_call_are_found_again(mover: Heap) -> None:
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(1, 30))
 def test_the_memory_of_objects_is_covered_without_what_is_between(steps: list[int], most: int) -> None:
     at = np.cumsum([1000, *(BYTES + 8 * s for s in steps)])
-    table = PointerTable(SimpleNamespace(bytes=BYTES), at, frozenset(), frozenset())  # type: ignore[arg-type]
-    pieces = covering(table, most=most)
+    pieces = pieces_of(at, at + BYTES, most=most)
     inside = {b for low, high in pieces for b in range(low, high)}
     own = {b for a in at.tolist() for b in range(a, a + BYTES)}
     gaps = [(a + BYTES, b) for a, b in pairwise(at.tolist()) if b - a - BYTES > 16]
