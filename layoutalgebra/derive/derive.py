@@ -23,7 +23,7 @@ from layout_advise.layoutalgebra.derive.elements import (
 )
 from layout_advise.layoutalgebra.derive.exact_terms import exact_term, walks
 from layout_advise.layoutalgebra.derive.grids import grid, row_strides, sibling_rows
-from layout_advise.layoutalgebra.derive.scattered_elements import Block, Slots
+from layout_advise.layoutalgebra.derive.scattered_elements import ElementBlock, Slots
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.layoutalgebra.sets.footprints import touched
 
@@ -158,7 +158,7 @@ def derive_records(
     declared: Declared | None,
     element: int,
     via: Slots | None = None,
-    blocks: tuple[Block, ...] = (),
+    blocks: tuple[ElementBlock, ...] = (),
 ) -> Derived:
     """The structure of objects reached through pointers, or of those in several blocks, with ``element`` bytes from each one
     to the next at ``obj.base``, where they are thought to lie. Raises :class:`AlgebraError` without accesses."""

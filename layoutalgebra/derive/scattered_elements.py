@@ -21,7 +21,7 @@ class Slots:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ElementBlock:
     """``count`` elements one after another from ``address`` on, in a memory object that has ``bytes`` of them and begins at
     ``start``; element ``first`` of the structure is the first of them."""
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from layout_advise.layoutalgebra.derive.scattered_elements import Block, Slots
+from layout_advise.layoutalgebra.derive.scattered_elements import ElementBlock, Slots
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,22 +74,22 @@ class Structure:
     """Why no term may be claimed and nothing restructured (truncated trace, inexact set, ...), or ``None``."""
     via: Slots | None = None
     """Set where the elements lie anywhere, behind pointers: ``base`` is only where they are thought to lie together."""
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[ElementBlock, ...] = ()
     """Set where they lie in several blocks, by ascending addresses: the same holds."""
 
     @property
     def placed(self) -> bool:
-        """Whether the elements lie where ``base`` and ``dims`` say."""
+        """Tells whether the elements lie where ``base`` and ``dims`` say."""
         return self.via is None and not self.blocks
 
     @property
     def single(self) -> bool:
-        """Whether each element is an object of its own."""
+        """Tells whether each element is an object of its own."""
         return self.via is not None or (bool(self.blocks) and len(self.blocks) == self.count)
 
     @property
     def origin(self) -> int:
-        """What code takes from an address to have a place in it: 0 where addresses have to be looked up."""
+        """The amount that code takes off an address to have a place in it: 0 where addresses have to be looked up."""
         return 0 if self.blocks else self.base
 
     @property

@@ -43,7 +43,7 @@ class Binding:
     """Ids of the structures whose elements lie in several blocks: where they are thought to lie is no place in memory."""
 
     def pooled(self, key: Key) -> bool:
-        """Whether the addresses of a reference in ``streams`` are only thought ones."""
+        """Returns whether the addresses of a reference in ``streams`` are only thought ones."""
         return self.structure_of.get(key, "") in self.pools
 
     def keys_of(self, name: str) -> list[Key]:

@@ -1,4 +1,4 @@
-"""Which blocks of the heap hold elements of one kind: what one reference reaches in turn, in elements of one size.
+"""Finds the blocks of the heap that hold elements of one kind: what one reference reaches in turn, in elements of one size.
 
 A type declares the element; else the arrays among the blocks show its size, or all blocks have the same one and hold one
 element each. Where these do not agree nothing is said to belong together.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from layout_advise.layoutalgebra.derive.scattered_elements import Block
+from layout_advise.layoutalgebra.derive.scattered_elements import ElementBlock
 from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.tracer.objects.attribution import Attribution
 from layout_advise.tracer.objects.memory_object import MemoryObject
@@ -30,7 +30,7 @@ class FoundPool:
     accesses first."""
 
     element: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[ElementBlock, ...]
     objects: tuple[int, ...]
 
 
@@ -71,7 +71,7 @@ def _pool(group: Sequence[int], objects: Sequence[MemoryObject], known: Mapping[
     element = _element(members, [s for s in found if s is not None])
     if element is None:
         return None
-    blocks: list[Block] = []
+    blocks: list[ElementBlock] = []
     first = 0
     for one, structure in sorted(zip(members, found, strict=True), key=lambda pair: pair[0].base):
         address = one.element_base or one.base
@@ -80,7 +80,7 @@ def _pool(group: Sequence[int], objects: Sequence[MemoryObject], known: Mapping[
         count = (one.end - address) // element
         if count < 1:
             return None
-        blocks.append(Block(address, first, count, one.base, one.bytes))
+        blocks.append(ElementBlock(address, first, count, one.base, one.bytes))
         first += count
     if max(block.count for block in blocks) > NEARLY_ALL * first:
         return None

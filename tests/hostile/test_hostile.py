@@ -20,7 +20,7 @@ import pytest
 
 from tests.hostile.building import NAMES, TABLE, alone, build, command_line, end_all, lacking, left, run
 
-OPTIONS = ("--restores", "3", "--candidates", "1", "--budget", "2", "--no-live")
+OPTIONS = ("--candidates", "1", "--budget", "2", "--no-live")
 PATIENCE = 150.0
 """Seconds beyond what the program needs by itself, many times over, as the machine may be busy."""
 

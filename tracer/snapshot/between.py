@@ -142,7 +142,7 @@ class Puts:
         return words if len(words) <= MOST_PIECES else self.lines
 
     def _runs(self, size: int) -> tuple[Range, ...]:
-        """What they lie in, in whole multiples of ``size`` bytes; neighbours are one."""
+        """The memory that they lie in, in whole multiples of ``size`` bytes; neighbours are one."""
         numbers = np.unique(self.words[:, 0] // size)
         if not len(numbers):
             return ()

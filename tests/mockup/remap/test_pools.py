@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from layout_advise.layoutalgebra.derive.scattered_elements import Block
+from layout_advise.layoutalgebra.derive.scattered_elements import ElementBlock
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.evidence.gather_objects import base_of
@@ -83,7 +83,9 @@ def in_blocks(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, S
         Field("key", 0, 8, "double"), Field("other", 8, 8, "double"), Field("next", 16, 8), Field("back", 24, 8),
     )  # fmt: skip
     firsts = np.cumsum([0, *lengths[:-1]])
-    parts = tuple(Block(b.ctypes.data, int(n), len(b), b.ctypes.data, b.nbytes) for b, n in zip(blocks, firsts, strict=True))
+    parts = tuple(
+        ElementBlock(b.ctypes.data, int(n), len(b), b.ctypes.data, b.nbytes) for b, n in zip(blocks, firsts, strict=True)
+    )
     shape = Structure("s0", "nodes", base_of(0), NODE * COUNT, (Dim(COUNT, NODE),), fields, blocks=parts)
     case.structures = (shape,)
     case.prepare()
