@@ -7,6 +7,7 @@ is; its pointers are looked up among the blocks (``la_number`` of ``mockup.h``) 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,6 +23,7 @@ from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Allocation
 
 MOST_KNOWN = 4096
+MOST_ADDRESS = 1 << 48
 Ints = NDArray[np.int64]
 
 
@@ -89,9 +91,10 @@ def pieces_of(starts: Ints, ends: Ints, gap: int = 16, most: int = 256) -> tuple
 
 
 def is_there(pool: Structure, allocations: Sequence[Allocation]) -> bool:
-    """Returns whether a call has the memory objects of all blocks, given the heap's blocks at its entry."""
-    known = {(a.address, a.bytes) for a in allocations}
-    return all((b.start, b.bytes) in known for b in pool.blocks)
+    """Returns whether a call has the memory objects of all blocks, which may be parts of the heap's blocks at its entry."""
+    known = sorted((a.address, a.address + a.bytes) for a in allocations)
+    at = [bisect_right(known, (b.start, MOST_ADDRESS)) - 1 for b in pool.blocks]
+    return all(k >= 0 and b.start + b.bytes <= known[k][1] for k, b in zip(at, pool.blocks, strict=True))
 
 
 def _addresses(stream: Stream) -> Ints | None:

@@ -12,6 +12,8 @@ from layout_advise.layoutalgebra.derive.scattered_elements import ElementBlock
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import emit
 from layout_advise.mockup.evidence.gather_objects import base_of
+from layout_advise.mockup.evidence.pools import is_there
+from layout_advise.tracer.trace.trace import Allocation
 from tests.support.mockups.case import FLAGS, Case
 from tests.support.mockups.lists import MARKED, MERGED, REVERSED, WALKED
 from tests.support.mockups.native import candidate, relayout
@@ -109,6 +111,14 @@ def test_blocks_are_one_structure(source: str, kind: str, flags: tuple[str, ...]
     assert (found, done.mismatches) == (case.expected, 0)
     assert done.remapped > 0
     assert case.run(None, "identity")[0] == case.expected
+
+
+def test_a_call_has_the_blocks_or_parts_of_larger_ones(tmp_path: Path) -> None:
+    _, shape = in_blocks(WALKED, FLAGS["O2"], tmp_path)
+    there = [Allocation(b.start - 16 * k, b.bytes + 16 * k, 0, 0) for k, b in enumerate(shape.blocks)]
+    assert is_there(shape, there)
+    assert not is_there(shape, there[1:])
+    assert not is_there(shape, [*there[1:], Allocation(shape.blocks[0].start, shape.blocks[0].bytes - 1, 0, 0)])
 
 
 def test_links_need_no_looking_up(tmp_path: Path) -> None:
