@@ -85,6 +85,13 @@ def field_pairs(near: Nearness | None) -> tuple[FieldPair, ...]:
     )
 
 
+def _place(structure: Structure) -> int:
+    """The address by which a structure is known in other regions: of its pointers, or of its first element."""
+    if structure.via is not None:
+        return structure.via.table
+    return structure.blocks[0].address if structure.blocks else structure.base
+
+
 def structure_report(
     structure: Structure,
     term: str,
@@ -101,7 +108,7 @@ def structure_report(
         kind=structure.kind,
         type=structure.type,
         alloc_site=structure.alloc_site,
-        base=f"{structure.via.table if structure.via else structure.base:#x}",
+        base=f"{_place(structure):#x}",
         bytes=structure.via.count * structure.via.bytes if structure.via else structure.bytes,
         element_bytes=structure.via.bytes if structure.via else structure.element_bytes,
         count=structure.count,

@@ -23,8 +23,10 @@ def plain(candidate: Candidate) -> dict[str, Any]:
 
 
 def _plain_layout(layout: Relayout) -> dict[str, Any]:
-    """Without the bitmap of chosen elements, which can be as long as the rest of the file."""
+    """Without the bitmap of chosen elements, and with the first of the blocks that elements lie in only: both can be as long
+    as the rest of the file."""
     data: dict[str, Any] = msgspec.to_builtins(layout)
+    data["structure"]["blocks"] = data["structure"]["blocks"][:1]
     if data["chosen"] is not None:
         del data["chosen"]["bits"]
     return data

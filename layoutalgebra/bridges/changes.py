@@ -121,6 +121,8 @@ def _array(declared: str, name: str, structure: Structure, inner: Sequence[int] 
     counts = [*(dim.count for dim in structure.dims), *inner]
     if structure.via is not None:
         return f"{declared.replace('{}', f'*{name}[{structure.count}]')};  /* each element by itself */"
+    if structure.blocks:
+        return f"{declared.replace('{}', f'*{name}')};  /* in {len(structure.blocks)} blocks */"
     heap = structure.kind in ("heap", "mapped")
     return _allocated(
         lambda text, dims: declared.replace("{}", f"{text}{dims}"), name, counts, heap=heap, vector=_in_cxx(structure)
