@@ -22,7 +22,7 @@ from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.tracer.folding.fold import fold
 from layout_advise.tracer.trace.trace import Allocation
 
-MOST_KNOWN = 4096
+MOST_KNOWN = 1 << 16
 MOST_ADDRESS = 1 << 48
 Ints = NDArray[np.int64]
 
