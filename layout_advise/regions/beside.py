@@ -5,6 +5,7 @@ Where one of them gives no answer, a loop in it or what calls it takes its place
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,8 +52,10 @@ class Search:
     """What was looked at so far: effects are here, and in what it calls."""
 
     start: RunContext
+    since: float
     until: float
-    """No region is begun after this time (monotonic seconds), but the first."""
+    """No region is begun after this time (monotonic seconds), but the first; one with fewer samples than the hottest has
+    less of the time from ``since`` on."""
     failed: list[tuple[Profiled, LayoutAdviseError]]
     known: set[tuple[Key, int]]
     free_id: int
@@ -64,13 +67,19 @@ class Search:
     """Those that were looked at in the place of another one, and gave no answer either."""
     begun: bool = False
 
+    def is_late(self, share: float) -> bool:
+        """Tells whether a region with this share of the samples is no longer begun: compiling and comparing takes as long
+        for a cold one as for a hot one."""
+        part = min(1.0, share / self.seconds.hottest) if self.seconds.hottest else 1.0
+        return time.monotonic() > self.since + math.sqrt(part) * (self.until - self.since)
+
     def look(self, region: Profiled | Case, waiting: Sequence[float] = ()) -> Looked | None:
         """Studies a region, after which others with these shares come; None where it is known already, or fails, or the time
         is up."""
         if place_of(region) in self.known:
             return None
         profiled = profiled_of(region)
-        if self.begun and time.monotonic() > self.until:
+        if self.begun and self.is_late(profiled.share):
             self.late.append(PassedOver(profiled.name, profiled.share, Reason.NOT_MEASURED, LATE))
             return None
         self.begun = True
@@ -104,7 +113,7 @@ class Search:
     def first_answer(self, waiting: Iterable[Profiled | Case]) -> Looked | None:
         """The first of the regions that gives an answer; the others are told of as passed over."""
         for region in waiting:
-            if time.monotonic() > self.until:
+            if self.is_late(profiled_of(region).share):
                 return None
             name, share = profiled_of(region).name, profiled_of(region).share
             self.start.progress.note(f"looking at {name} ({share:.0%} of the samples)")
@@ -117,10 +126,11 @@ class Search:
 
 def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     """Studies each of the regions. One that fails costs its own part only; raises its error where none is left."""
-    until = time.monotonic() + CHOOSE.regions_budgets * seconds_for_regions(start)
+    since = time.monotonic()
+    until = since + CHOOSE.regions_budgets * seconds_for_regions(start)
     free = max(case.further_ids + case.settings.candidates for case in surveyed.cases)
     seconds = run_seconds(start.settings.budget, [case.profiled.share for case in surveyed.cases])
-    search = Search(start, until, list(surveyed.failed), {place_of(one) for one, _ in surveyed.failed}, free, seconds)
+    search = Search(start, since, until, list(surveyed.failed), {place_of(one) for one, _ in surveyed.failed}, free, seconds)
     looked = _studied(search, surveyed.cases)
     kept, passed = (looked, []) if excluded(start, looked) else _with_answers(search, looked)
     known = any(one.answers for one in kept) or excluded(start, kept)

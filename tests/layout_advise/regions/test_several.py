@@ -26,6 +26,7 @@ from layout_advise.regions import whole
 from layout_advise.regions.logged_order import LoggedOrder
 from layout_advise.regions.looked import Told, with_passed_over
 from layout_advise.regions.one import RunContext
+from layout_advise.regions.run_seconds import RunSeconds
 from layout_advise.regions.several import study_regions
 from layout_advise.regions.survey import Surveyed, survey
 from layout_advise.reports.model.contract import PassedOver
@@ -176,6 +177,16 @@ def test_a_region_to_which_no_rule_applies_is_not_passed_over(monkeypatch: pytes
     ).run()
     assert outcome is not None
     assert outcome.studied.report.verdict.reason == Reason.PASSED_OVER
+
+
+@pytest.mark.parametrize(
+    ("share", "now", "late"), [(0.8, 199.0, False), (0.8, 201.0, True), (0.2, 149.0, False), (0.2, 151.0, True)]
+)
+def test_a_cold_region_is_begun_early_only(share: float, now: float, late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cadical: 6 % of the samples were studied for three minutes, after 90 %, until the run was stopped."""
+    search = side_by_side.Search(cast(Any, None), 100.0, 200.0, [], set(), 0, RunSeconds(60.0, 0.8))
+    monkeypatch.setattr(side_by_side.time, "monotonic", lambda: now)
+    assert search.is_late(share) == late
 
 
 def beside(road: Road, monkeypatch: pytest.MonkeyPatch, surveyed: Surveyed) -> None:
