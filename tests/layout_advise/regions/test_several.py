@@ -185,7 +185,7 @@ def test_a_region_to_which_no_rule_applies_is_not_passed_over(monkeypatch: pytes
 def test_a_cold_region_is_begun_early_only(share: float, now: float, late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """cadical: 6 % of the samples were studied for three minutes, after 90 %, until the run was stopped."""
     search = side_by_side.Search(cast(Any, None), 100.0, 200.0, [], set(), 0, RunSeconds(60.0, 0.8))
-    monkeypatch.setattr(side_by_side.time, "monotonic", lambda: now)
+    monkeypatch.setattr("time.monotonic", lambda: now)
     assert search.is_late(share) == late
 
 
