@@ -29,7 +29,6 @@ from layout_advise.regions.looked import (
     place_of,
     profiled_of,
     row_of,
-    seconds_for_regions,
     with_passed_over,
 )
 from layout_advise.regions.one import RunContext, study_again, watch
@@ -127,9 +126,9 @@ class Search:
 def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     """Studies each of the regions. One that fails costs its own part only; raises its error where none is left."""
     since = time.monotonic()
-    until = since + CHOOSE.regions_budgets * seconds_for_regions(start)
     free = max(case.further_ids + case.settings.candidates for case in surveyed.cases)
     seconds = run_seconds(start.settings.budget, [case.profiled.share for case in surveyed.cases])
+    until = since + CHOOSE.regions_budgets * seconds.each
     search = Search(start, since, until, list(surveyed.failed), {place_of(one) for one, _ in surveyed.failed}, free, seconds)
     looked = _studied(search, surveyed.cases)
     kept, passed = (looked, []) if excluded(start, looked) else _with_answers(search, looked)
