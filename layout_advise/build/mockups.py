@@ -16,7 +16,6 @@ from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.mockup.emit import EmitSettings, emit
 from layout_advise.mockup.evidence.binding import bind, keys_made
 from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.mockup.remap.links import fields_at
 from layout_advise.mockup.rewrite.statement_order import sink_loads
 from layout_advise.mockup.run.build import build, vector_bytes
 from layout_advise.mockup.run.code_placement import (
@@ -220,7 +219,6 @@ def _moved(candidate: Candidate | None) -> frozenset[str]:
 
 
 def _settings(recipe: Recipe, source: Source, compiler: Compiled, *, check: bool) -> EmitSettings:
-    moved = recipe.relaid.relayouts if recipe.relaid is not None and source.put else ()
     return EmitSettings(
         recipe.variant.promise,
         check,
@@ -232,7 +230,6 @@ def _settings(recipe: Recipe, source: Source, compiler: Compiled, *, check: bool
         recipe.blocks,
         compiler.family.unrelated,
         bool(source.put),
-        frozenset(key for r in moved for key in fields_at(r.structure, source.put)),
     )
 
 

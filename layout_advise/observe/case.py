@@ -206,7 +206,7 @@ def with_puts(seen: Observation, puts: Puts, program: AgentProcess) -> Observati
         puts = fewer
     if len(puts):
         puts.install(program)
-    return replace(seen, written=merge((*seen.written, *puts.lines)), put=puts.places, puts=len(puts))
+    return replace(seen, written=merge((*seen.written, *puts.lines)), put=puts.lines, puts=len(puts))
 
 
 def are_enough(fewer: Puts, puts: Puts, touched: Sequence[Range], program: AgentProcess) -> bool:

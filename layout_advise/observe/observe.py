@@ -60,7 +60,7 @@ class Observation:
     varying: frozenset[int] = frozenset()
     """General registers that differ at the entries of the traced calls, where it is a batch of them."""
     put: tuple[Range, ...] = ()
-    """Where the program writes what these calls touch, between them: the words, or the cache lines of very many."""
+    """The cache lines in which the program writes what these calls touch, between them."""
     puts: int | None = None
     """How many words of these are put back between the calls of a batch; None where it is not known what is written."""
     attribution: Attribution | None = None

@@ -66,12 +66,20 @@ def derive_structure(
         uses = [_with_single_rows(use) for use in uses]
     levels = declared_strides(declared, obj.bytes)
     element = record or element_size(uses, obj, declared, levels)
-    rows = row_strides(uses, (s for s in levels if s > element))
+    rows = {} if _is_linked(declared) else row_strides(uses, (s for s in levels if s > element))
     found = _on_grid(obj, uses, declared, element, rows, inexact)
     beside = found.steps > 1  # other arrays tell of the records: companion_arrays
     if record or levels or beside or found.structure.inexact or _length(found) == 1:
         return found
     return _shortest(found, obj, uses, declared, rows)
+
+
+def _is_linked(declared: Declared | None) -> bool:
+    """True for records with pointers to records of their own kind (lists, trees, meshes): these are reached by number, and
+    that some of them follow each other in steps makes no rows."""
+    if declared is None or declared.dims:
+        return False
+    return any(m.type.endswith("*") and m.type.rstrip("* ") == declared.name for m in declared.members)
 
 
 def _shortest(

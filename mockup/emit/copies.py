@@ -174,6 +174,28 @@ def place_function(relayouts: Sequence[Relayout], maps: Mapping[str, str]) -> st
     return "\n".join([*lines, "    return inside ? (uint8_t *)LA_NOWHERE : 0;", "}"])
 
 
+def value_function(relayouts: Sequence[Relayout], links: Links) -> str:
+    """``la_value(context, old, value)`` of ``abi.h``: what a word that the program has is in the new arrays, where it may be
+    a link; empty where there are none."""
+    if not links.fields:
+        return ""
+    head = "LA_EXPORT int64_t la_value(const struct la_context *context, int64_t old, int64_t value)"
+    lines = [head, "{", "    (void)context;"]
+    structures = {r.structure.id: r.structure for r in relayouts}
+    for (name, number), led in links.fields.items():
+        structure = structures[name]
+        end = structure.count * structure.element_bytes
+        at = f"rest % {structure.element_bytes} == {structure.fields[number].offset}"
+        lines += [
+            "    {",
+            f"        const int64_t rest = {_distance(structure)};",
+            f"        if (rest >= 0 && rest < {end} && {at})",
+            f"            return {link_text('encode', 'value', led)};",
+            "    }",
+        ]
+    return "\n".join([*lines, "    return value;", "}"])
+
+
 def _distance(structure: Structure) -> str:
     """How far the old address is from the first element; negative where it is none of the structure's in several blocks."""
     if structure.blocks:

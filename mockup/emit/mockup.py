@@ -17,7 +17,14 @@ from layout_advise.mockup.emit.arrays import (
     still_known,
 )
 from layout_advise.mockup.emit.calls_c import runtime_declarations
-from layout_advise.mockup.emit.copies import block_tables, chosen_tables, copy_functions, map_function, place_function
+from layout_advise.mockup.emit.copies import (
+    block_tables,
+    chosen_tables,
+    copy_functions,
+    map_function,
+    place_function,
+    value_function,
+)
 from layout_advise.mockup.emit.frame import (
     base_arguments,
     buffer_specs,
@@ -160,7 +167,7 @@ def _context(
         masks=byte_masks(lifted, SSE if settings.check else settings.vector_bytes),
         simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
         entered={} if trace.threads else entered_sites(placed, lifted),
-        links=find_links(lifted, placed, candidate, settings.put_fields) if _with_links(settings, trace) else NO_LINKS,
+        links=find_links(lifted, placed, candidate, words=settings.put) if _with_links(settings, trace) else NO_LINKS,
     )
 
 
@@ -215,6 +222,7 @@ def _copies(candidate: Candidate | None, context: WriterContext, arrays: NewArra
             yield map_function(relayout, first, context.maps[relayout.structure.id])
     if settings.put and arrays.relayouts:
         yield place_function(arrays.relayouts, context.maps)
+        yield value_function(arrays.relayouts, context.links)
 
 
 def _code(

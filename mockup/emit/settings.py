@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.remap.conversion_view import FieldKey
 
 Variant = Literal["plain", "restrict", "lanes", "simd"]
 """``restrict`` promises the compiler that the new buffers' fields do not overlap, ``simd`` also that the iterations of the
@@ -39,8 +38,6 @@ class EmitSettings:
     """Whether clang is going to compile it."""
     put: bool = False
     """Whether it is to tell where its layout has what was at an old address."""
-    put_fields: frozenset[FieldKey] = frozenset()
-    """The fields that are put there as the program has them: pointers in these stay pointers."""
     ends: bool = False
     """A check build that ends its process at the first access whose place is not that of the map, those included that the
     layout leaves where they are; it records nothing."""

@@ -7,10 +7,8 @@ of an element, or the old value where that is the address of none: nothing is lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.evidence.binding import Access, access_bytes, accesses
@@ -18,7 +16,6 @@ from layout_advise.mockup.evidence.pools import spans_of
 from layout_advise.mockup.ir.lifted import Assign, Imm, Let, Lifted, Load, Operand, Store, Val, Var, everything
 from layout_advise.mockup.remap.conversion_view import FieldKey
 from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan
-from layout_advise.tracer.process.stopped_program import Range
 
 POINTER = WORD = 8
 
@@ -37,11 +34,10 @@ class Links:
 NO_LINKS = Links()
 
 
-def find_links(
-    lifted: Lifted, plan: RemapPlan, candidate: Candidate | None, apart: frozenset[FieldKey] = frozenset()
-) -> Links:
+def find_links(lifted: Lifted, plan: RemapPlan, candidate: Candidate | None, *, words: bool = False) -> Links:
     """The links among the structures of ``candidate``: what is loaded of one of their fields, as a whole pointer each time,
-    and leads to elements of one of them; none in the fields ``apart``."""
+    and leads to elements of one of them; with ``words`` only those that are words of memory by themselves, as the program's
+    own are put there word by word."""
     targets = (
         {r.structure.id: r.structure for r in candidate.relayouts if _can_be_led_to(r)} if candidate is not None else {}
     )
@@ -53,8 +49,8 @@ def find_links(
         if site.number in starts and structure.id in targets and (site.offset.const + structure.origin) % (1 << 64) == 0:
             for operand in _reached(starts[site.number], sources):
                 led.setdefault(operand, set()).add(structure.id)
-    fields = _fields(lifted, plan, {o: next(iter(names)) for o, names in led.items() if len(names) == 1})
-    whole = {key: targets[name] for key, name in fields.items() if key not in apart}
+    fields = _fields(lifted, plan, {o: next(iter(names)) for o, names in led.items() if len(names) == 1}, words)
+    whole = {key: targets[name] for key, name in fields.items()}
     found = {a.uid: whole[key] for a in accesses(lifted.body) for key in _field_keys(plan.places.get(a.uid)) if key in whole}
     loaded: dict[Operand, Structure] = {
         a.value: found[a.uid] for a in accesses(lifted.body) if isinstance(a, Load) and a.uid in found
@@ -104,7 +100,7 @@ def _reached(start: Operand, sources: Mapping[Operand, list[Operand]]) -> list[O
     return list(found)
 
 
-def _fields(lifted: Lifted, plan: RemapPlan, led: Mapping[Operand, str]) -> dict[FieldKey, str]:
+def _fields(lifted: Lifted, plan: RemapPlan, led: Mapping[Operand, str], words: bool) -> dict[FieldKey, str]:
     """The fields of which each load gives a pointer to elements of one structure, and that are only accessed whole."""
     found: dict[FieldKey, set[str]] = {}
     refused: set[FieldKey] = set()
@@ -112,7 +108,7 @@ def _fields(lifted: Lifted, plan: RemapPlan, led: Mapping[Operand, str]) -> dict
         place = plan.places.get(access.uid)
         for key in _field_keys(place):
             assert place is not None
-            if not _is_whole(access, place):
+            if not _is_whole(access, place) or (words and not _is_word(place)):
                 refused.add(key)
             elif isinstance(access, Load) and access.value in led:
                 found.setdefault(key, set()).add(led[access.value])
@@ -135,16 +131,12 @@ def _is_whole(access: Access, place: ElementPlace) -> bool:
     return alone and ty == "i64" and held.bytes == access_bytes(access) == POINTER and _can_be_led_to(place.relayout)
 
 
-def fields_at(structure: Structure, places: Sequence[Range]) -> Iterator[FieldKey]:
-    """The fields of the elements' that have bytes in ``places``, which are ascending words, or lines of them."""
-    words = np.concatenate([np.empty(0, np.int64), *(np.arange(r.start, r.end, WORD) for r in places)])
-    starts, ends = spans_of(structure)
-    at = np.searchsorted(starts, words, "right") - 1
-    inside = (at >= 0) & (words < ends[at])
-    offsets = np.unique((words - starts[at])[inside] % structure.element_bytes).tolist()
-    for number, one in enumerate(structure.fields):
-        if any(one.offset < offset + WORD and offset < one.offset + one.bytes for offset in offsets):
-            yield structure.id, number
+def _is_word(place: ElementPlace) -> bool:
+    """Returns whether the field is a word of memory by itself in each element."""
+    structure = place.relayout.structure
+    starts, _ = spans_of(structure)
+    offset = structure.fields[place.pieces[0].map.field].offset
+    return structure.element_bytes % WORD == 0 and not ((starts + offset) % WORD).any()
 
 
 def is_null(operand: Operand) -> bool:

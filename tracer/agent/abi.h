@@ -12,6 +12,9 @@
  *   uint8_t *la_place(const struct la_context *, int64_t old);
  *                                                where the byte at an old address is now: NULL where it was, LA_NOWHERE if the
  *                                                new layout is without it. Only where something is put back between calls.
+ *   int64_t la_value(const struct la_context *, int64_t old, int64_t value);
+ *                                                what a word of the program, at an old address, is in the new layout: there a
+ *                                                pointer may be the number of an element. Missing where there are no such.
  *
  * All memory comes from the agent, but for buffers that are arrays of the mock-up's own (`own`). A mock-up calls pure libm functions (mockup/lift/calls.py has
  * the names); in a parallel region OpenMP's runtime (mockup/machine/openmp_runtime.py), elsewhere the program's machine code

@@ -353,6 +353,7 @@ struct la_variant {
     uint64_t ranges;      /* to flush for a cold call: start, end */
     uint64_t *range;
     uint8_t *(*place)(const struct la_context *, int64_t); /* la_place of the mock-up, or NULL */
+    int64_t (*value)(const struct la_context *, int64_t, int64_t); /* la_value of the mock-up, or NULL */
     struct la_puts puts;  /* what is put back between its calls, where it has it; and what of that the old layout had */
     const struct la_put *moved;
     uint64_t moves;

@@ -23,8 +23,6 @@ from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.trace.trace import Mapping, Registers
 
 PAGE = 4096
-MOST_PIECES = 1 << 16
-"""In more pieces than that it is only told which cache lines the program writes."""
 _PAGES, _GAPS = 1 << 16, 1 << 14
 _HEAD = PAGE // 8
 _RECORDS = _HEAD + _PAGES + _GAPS
@@ -133,22 +131,12 @@ class Puts:
     @property
     def lines(self) -> tuple[Range, ...]:
         """The cache lines that they lie in, ascending."""
-        return self._runs(64)
-
-    @property
-    def places(self) -> tuple[Range, ...]:
-        """The words themselves, ascending; the cache lines where they make up very many pieces."""
-        words = self._runs(8)
-        return words if len(words) <= MOST_PIECES else self.lines
-
-    def _runs(self, size: int) -> tuple[Range, ...]:
-        """The memory that they lie in, in whole multiples of ``size`` bytes; neighbours are one."""
-        numbers = np.unique(self.words[:, 0] // size)
+        numbers = np.unique(self.words[:, 0] // 64)
         if not len(numbers):
             return ()
         cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
-        firsts, lasts = numbers[np.r_[0, cuts]].tolist(), numbers[np.r_[cuts - 1, -1]].tolist()
-        return tuple(Range(size * first, size * last + size) for first, last in zip(firsts, lasts, strict=True))
+        runs = np.split(numbers, cuts)
+        return tuple(Range(64 * int(run[0]), 64 * int(run[-1]) + 64) for run in runs)
 
     def install(self, program: BatchProgram) -> None:
         """Has them put back between the calls of the batch that ``program`` makes, and copies of it."""

@@ -67,6 +67,21 @@ uint8_t *la_place(const struct la_context *c, int64_t old) {
 }
 """
 
+VALUE = """
+int64_t la_value(const struct la_context *c, int64_t old, int64_t value) {
+    int64_t at = old - (int64_t)OLD;
+    (void)c;
+    return at >= 0 && at < 64 * N && at % 64 == 16 ? ~value : value;
+}
+"""
+
+
+def in_other_words(mockup: str) -> str:
+    """The mock-up with the complement of ``seen`` in its layout."""
+    other = mockup.replace("= OLD[i].seen", "= ~OLD[i].seen").replace("!seen[i]", "!~seen[i]") + VALUE
+    assert other.count("~") == 3
+    return other
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -138,14 +153,16 @@ def test_a_mockup_gets_it_where_its_layout_has_it(program: Path, tmp_path: Path)
         puts = puts_of(stopped, calls)
         puts.install(stopped)
         text = MOCKUP % {"base": nodes.start, "queue": queue.address + stopped.load_base}
-        for name, source in (("mockup", text), ("without", text.replace("la_place", "no_place"))):
+        sources = {"mockup": text, "other": in_other_words(text), "without": text.replace("la_place", "no_place")}
+        for name, source in sources.items():
             (tmp_path / f"{name}.c").write_text(source)
             build = ["gcc", "-O1", "-shared", "-fPIC", f"-I{ABI_HEADER.parent}", "-o", str(tmp_path / f"{name}.so")]
             subprocess.run([*build, str(tmp_path / f"{name}.c")], check=True)
-        with stopped.fork() as original, stopped.fork() as copy, stopped.fork() as other:
+        with stopped.fork() as original, stopped.fork() as copy, stopped.fork() as coded, stopped.fork() as other:
             told = returned(original.run(0))
-            assert returned(copy.run(copy.load(tmp_path / "mockup.so"), forbidden=[nodes])) == told
-            assert copy.read(nodes.start, 64 * NODES) == original.read(nodes.start, 64 * NODES)
+            for fork, name in ((copy, "mockup"), (coded, "other")):
+                assert returned(fork.run(fork.load(tmp_path / f"{name}.so"), forbidden=[nodes])) == told
+                assert fork.read(nodes.start, 64 * NODES) == original.read(nodes.start, 64 * NODES)
             with pytest.raises(Exception, match="does not tell where the new layout has"):
                 other.run(other.load(tmp_path / "without.so"), forbidden=[nodes])
         with stopped.fork() as timed:

@@ -156,6 +156,8 @@ struct la_reply la_cmd_put(const struct la_command *c)
 static struct la_put *translate(const struct la_variant *v, const struct la_put *put, struct la_put *fresh, struct la_put *moved)
 {
     struct la_put *const first = fresh;
+    const int whole = v->value && !put->keep; /* words are put whole */
+    const uint64_t value = whole ? (uint64_t)v->value(v->context, (int64_t)put->to, (int64_t)put->value) : put->value;
     *moved = (struct la_put){put->to, ~0ull, 0};
     for (unsigned b = 0; b < 8; b++) {
         const uint64_t byte = 0xffull << 8 * b;
@@ -172,7 +174,7 @@ static struct la_put *translate(const struct la_variant *v, const struct la_put 
         if (fresh == first || fresh[-1].to != (uint64_t *)(at - at % 8))
             *fresh++ = (struct la_put){(uint64_t *)(at - at % 8), ~0ull, 0};
         fresh[-1].keep &= ~(0xffull << shift);
-        fresh[-1].value |= (put->value >> 8 * b & 0xff) << shift;
+        fresh[-1].value |= (value >> 8 * b & 0xff) << shift;
     }
     return fresh;
 }

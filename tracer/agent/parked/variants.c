@@ -79,6 +79,7 @@ struct la_reply la_cmd_load(const struct la_command *c)
     void *so = dlopen(la_command_path(c), RTLD_NOW | RTLD_LOCAL);
     const char *failed = so ? NULL : dlerror();
     void *place = so ? dlsym(so, "la_place") : NULL; /* it may be missing: the words for that are allocated, too */
+    void *value = so ? dlsym(so, "la_value") : NULL;
     const uint32_t *entered = so ? dlsym(so, "la_entered") : NULL;
     if (so)
         dlerror();
@@ -92,6 +93,7 @@ struct la_reply la_cmd_load(const struct la_command *c)
     *(void **)&v->run = dlsym(so, "la_run");
     *(void **)&v->copy_out = dlsym(so, "la_copy_out");
     *(void **)&v->place = place;
+    *(void **)&v->value = value;
     if (entered) {
         v->entered_count = *entered;
         *(void **)&v->enter = dlsym(so, "la_enter");
