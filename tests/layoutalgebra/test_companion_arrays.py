@@ -1,4 +1,5 @@
-"""Records in arrays of plain numbers: what is used of and beside them tells, and what a compiler made of loops does not."""
+"""Records in arrays of plain numbers: what is used of and beside them tells, and what a compiler made of loops does not. And
+records that are reached by their links, which have no rows."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import pytest
 from layout_advise.layoutalgebra import explore
 from layout_advise.layoutalgebra.derive.accesses import Access, Derived, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
-from layout_advise.layoutalgebra.derive.declared import Declared
+from layout_advise.layoutalgebra.derive.declared import Declared, Member
 from layout_advise.layoutalgebra.derive.derive import derive_structure
 from tests.support.streams import BLOCK_AT, check_exact, stream
 
@@ -122,3 +123,12 @@ def test_loops_that_are_written_out_tell_no_records(window: tuple[int, ...], tim
     derived = derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
     assert derived.steps == times
     assert records_beside([derived], {"a": accesses}) == {}
+
+
+@pytest.mark.parametrize(("link", "dims"), [("node *", 1), ("double *", 2)])
+def test_records_that_lead_to_each_other_have_no_rows(link: str, dims: int) -> None:
+    """earcut: of the nodes of a ring, in the order of a curve, 99 in a row were taken for a row of a grid."""
+    kind = Declared("node", 72, (Member("x", 0, 8, "double"), Member("next", 8, 8, link)), (), 72)
+    found = derive_structure(MemoryObjectShape("s0", "nodes", 0, 990 * 72), [Access(stream(0, (7128, 9), (72, 4)), 8)], kind)
+    assert len(found.structure.dims) == dims
+    assert found.structure.element_bytes == 72

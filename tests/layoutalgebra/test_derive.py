@@ -272,16 +272,6 @@ def test_even_sites_only() -> None:
     check_exact(derived, accesses)
 
 
-@pytest.mark.parametrize(("link", "dims"), [("node *", 1), ("double *", 2)])
-def test_records_that_lead_to_each_other_have_no_rows(link: str, dims: int) -> None:
-    """earcut: of the nodes of a ring, in the order of a curve, 99 in a row were taken for a row of a grid."""
-    steps = FoldedStream((Loop(Affine(9), (Loop(Affine(4), (Point(Affine(0, (7128, 72))),)),)),), 36)
-    kind = Declared("node", 72, (Member("x", 0, 8, "double"), Member("next", 8, 8, link)), (), 72)
-    found = derive_structure(MemoryObjectShape("s0", "nodes", 0, 990 * 72), [Access(steps, 8)], kind)
-    assert len(found.structure.dims) == dims
-    assert found.structure.element_bytes == 72
-
-
 def test_a_loop_over_members_is_a_dimension() -> None:
     accesses = [Access(stream(BLOCK_AT + 8 * k, (144, 30), (48, 3), (16, 3)), 8) for k in range(2)]
     parts = tuple(Member(f"at[{k // 2}].{('re', 'im')[k % 2]}", 8 * k, 8, "double") for k in range(18))
