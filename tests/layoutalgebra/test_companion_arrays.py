@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import pytest
 
+from layout_advise.decide.untried import doubt_steps
 from layout_advise.layoutalgebra import explore
 from layout_advise.layoutalgebra.derive.accesses import Access, Derived, MemoryObjectShape
 from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
 from layout_advise.layoutalgebra.derive.declared import Declared, Member
 from layout_advise.layoutalgebra.derive.derive import derive_structure
+from layout_advise.reports.model.hotspot import Verdict
 from tests.support.streams import BLOCK_AT, check_exact, stream
 
 
@@ -123,6 +125,20 @@ def test_loops_that_are_written_out_tell_no_records(window: tuple[int, ...], tim
     derived = derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
     assert derived.steps == times
     assert records_beside([derived], {"a": accesses}) == {}
+
+
+@pytest.mark.parametrize(("numbers", "steps"), [(1, 1), (2, 1), (3, 3), (4, 1), (6, 3), (8, 1), (9, 9)])
+def test_steps_that_no_unrolling_makes_may_be_records(numbers: int, steps: int) -> None:
+    """``vel[3 * i + 1]`` of a molecular dynamics code: "keep it", said the tool, as of any plain array."""
+    count = 1440 // numbers
+    accesses = [Access(stream(BLOCK_AT + 8 * k, (8 * numbers, count)), 8) for k in range(numbers)]
+    shape = MemoryObjectShape("s0", "vel", BLOCK_AT, 8 * numbers * count)
+    derived = derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
+    assert derived.structure.element_bytes == 8
+    assert derived.steps == steps
+    assert (f"in steps of {steps}" in (derived.note or "")) == (steps > 1)
+    verdict = doubt_steps(Verdict("keep", None, None, "no-rule-applies", "Keep it."), (derived,))
+    assert verdict.reason == ("records-unclear" if steps > 1 else "no-rule-applies")
 
 
 @pytest.mark.parametrize(("link", "dims"), [("node *", 1), ("double *", 2)])

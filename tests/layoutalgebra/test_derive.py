@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layout_advise.decide.untried import doubt_steps
 from layout_advise.errors import AlgebraError
 from layout_advise.layoutalgebra import derive, explore
 from layout_advise.layoutalgebra.bridges.declarations import declare, declare_structure
@@ -25,7 +24,6 @@ from layout_advise.layoutalgebra.explore.plans import AxisStep, Group, LayoutPla
 from layout_advise.layoutalgebra.explore.relayout import relayout
 from layout_advise.layoutalgebra.explore.traffic import lines_touched
 from layout_advise.layoutalgebra.sets.nests import AddressSet, Affine, FoldedStream, Loop, Point, Stream
-from layout_advise.reports.model.hotspot import Verdict
 from tests.support import slower
 from tests.support.algebra_structures import is_injective
 from tests.support.streams import BLOCK_AT, check_exact, stream
@@ -133,20 +131,6 @@ def test_vectorised_walks_of_a_plain_array_are_one_array(accesses: list[Access])
     assert derived.structure.element_bytes == 8
     assert derived.note is not None
     assert explore([derived.structure]) == ()
-
-
-@pytest.mark.parametrize(("numbers", "steps"), [(1, 1), (2, 1), (3, 3), (4, 1), (6, 3), (8, 1), (9, 9)])
-def test_steps_that_no_unrolling_makes_may_be_records(numbers: int, steps: int) -> None:
-    """``vel[3 * i + 1]`` of a molecular dynamics code: "keep it", said the tool, as of any plain array."""
-    count = 1440 // numbers
-    accesses = [Access(stream(BLOCK_AT + 8 * k, (8 * numbers, count)), 8) for k in range(numbers)]
-    shape = MemoryObjectShape("s0", "vel", BLOCK_AT, 8 * numbers * count)
-    derived = derive_structure(shape, accesses, Declared("double", 8, (), (), 8))
-    assert derived.structure.element_bytes == 8
-    assert derived.steps == steps
-    assert (f"in steps of {steps}" in (derived.note or "")) == (steps > 1)
-    verdict = doubt_steps(Verdict("keep", None, None, "no-rule-applies", "Keep it."), (derived,))
-    assert verdict.reason == ("records-unclear" if steps > 1 else "no-rule-applies")
 
 
 @pytest.mark.parametrize(("name", "size"), [("int", 4), ("short", 2), ("double", 8)])
