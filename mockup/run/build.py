@@ -14,6 +14,7 @@ from pathlib import Path
 
 from layout_advise.mockup.emit import include_directories
 from layout_advise.mockup.run.compilers import TIME_LIMIT, family
+from layout_advise.tracer.process.compiler_run import run_compiler
 
 # -fno-fast-math comes first: it switches errno on again, and with that no square root is vectorised. A lifted square root is
 # an instruction and sets none. Whether operations may trap is left as the producer had it: it decides what is vectorised.
@@ -79,7 +80,7 @@ def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = 
         return BuiltMockup(out, message)
     _forget(out)
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
+        done = run_compiler(argv, out.parent, TIME_LIMIT)
     except FileNotFoundError:
         return BuiltMockup(None, shlex.join(argv), f"the compiler {compiler} is not installed")
     except subprocess.TimeoutExpired:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from layout_advise.errors import MachineError
 from layout_advise.tracer.process.build_cache import cache_folder, cached_library
+from layout_advise.tracer.process.compiler_run import run_compiler
 
 SOURCES = Path(__file__).resolve().parent.parent / "agent"
 ABI_HEADER = SOURCES / "abi.h"
@@ -46,7 +47,7 @@ def agent_path() -> Path:
     def build(target: Path) -> None:
         inputs = [str(path) for path in _sources() if path.suffix != ".h"]
         command = [compiler, *FLAGS, f"-I{SOURCES}", "-o", str(target), *inputs, "-ldl"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = run_compiler(command, target.parent)
         if done.returncode:
             raise MachineError("cannot compile the agent", done.stderr.strip()[:300], "install gcc and libc6-dev")
 

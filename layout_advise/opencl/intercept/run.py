@@ -12,6 +12,7 @@ from typing import IO
 
 from layout_advise.errors import MachineError, ProgramError
 from layout_advise.opencl.intercept.recorded import tell_of_failure
+from layout_advise.tracer.process.compiler_run import run_compiler
 
 SOURCES = Path(__file__).with_name("recorder")
 LOADER_FAILED = 127
@@ -24,7 +25,7 @@ def build_recorder(folder: Path) -> Path:
     library = folder / "recorder.so"
     command = ["gcc", *FLAGS, "-o", str(library), *map(str, sorted(SOURCES.glob("*.c"))), "-ldl", "-lpthread"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run_compiler(command, folder)
     except OSError as error:
         raise MachineError("cannot watch the program's OpenCL calls", "gcc is missing", "install gcc") from error
     if done.returncode:

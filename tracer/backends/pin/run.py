@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from layout_advise.tracer.backends.tool.run import ToolRun, preload_blocks, read
 from layout_advise.tracer.backends.tool.trace import parked_trace
 from layout_advise.tracer.backends.valgrind.build import blocks_library, blocks_symbols
 from layout_advise.tracer.process.build_cache import cache_folder, cached_folder
+from layout_advise.tracer.process.compiler_run import run_compiler
 from layout_advise.tracer.process.launch import describe_end
 
 _HERE = Path(__file__).resolve().parent
@@ -43,7 +43,7 @@ def tool_path(kit: Path) -> Path:
 
     def build(folder: Path) -> None:
         command = ["make", "-C", str(_HERE), f"PIN_ROOT={kit}", f"OBJDIR={folder}/", f"{folder}/tool.so"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = run_compiler(command, folder)
         if done.returncode:
             raise MachineError("cannot build the Pin tool", done.stderr.strip()[:300], "use --backend valgrind")
 

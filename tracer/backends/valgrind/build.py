@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
+import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from layout_advise.tracer.backends.valgrind.install import PLATFORM, Valgrind
 from layout_advise.tracer.process.agent import FLAGS as AGENT_FLAGS
 from layout_advise.tracer.process.agent import SOURCES as AGENT
 from layout_advise.tracer.process.build_cache import cache_folder, cached_folder, cached_library
+from layout_advise.tracer.process.compiler_run import run_compiler
 
 TOOL = "layout-advise"
 _HERE = Path(__file__).resolve().parent
@@ -35,9 +36,10 @@ def _compiler() -> str:
     return os.environ.get("LAYOUT_ADVISE_CC", "gcc")
 
 
-def _output(command: Sequence[str | Path]) -> str:
+def _run(command: Sequence[str | Path], folder: Path) -> str:
+    """What a compiler says, whose temporary files are in ``folder``."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = run_compiler(command, folder)
     except OSError as error:
         raise MachineError(_FAILED, f"{command[0]} does not run: {error}", "install gcc") from error
     if done.returncode:
@@ -45,12 +47,8 @@ def _output(command: Sequence[str | Path]) -> str:
     return done.stdout
 
 
-def _run(command: Sequence[str | Path]) -> None:
-    _output(command)
-
-
 def _key(text: Sequence[str], files: Sequence[Path]) -> str:
-    digest = hashlib.sha256("\0".join((_output([_compiler(), "--version"]), *text)).encode())
+    digest = hashlib.sha256("\0".join((_run([_compiler(), "--version"], Path(tempfile.gettempdir())), *text)).encode())
     for path in files:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:20]
@@ -74,9 +72,9 @@ def _build_tool(valgrind: Valgrind, sources: Sequence[Path], folder: Path) -> No
     for source in sources:
         objects.append(folder / f"{source.stem}.o")
         include = ("-isystem", valgrind.headers, "-I", _NLR)
-        _run([_compiler(), *_CFLAGS, *include, "-c", "-o", objects[-1], source])
+        _run([_compiler(), *_CFLAGS, *include, "-c", "-o", objects[-1], source], folder)
     core, vex, support = (valgrind.libraries / f"lib{n}-{PLATFORM}.a" for n in ("coregrind", "vex", "gcc-sup"))
-    _run([_compiler(), *_LINK, "-o", folder / f"{TOOL}-{PLATFORM}", *objects, core, vex, "-lgcc", support])
+    _run([_compiler(), *_LINK, "-o", folder / f"{TOOL}-{PLATFORM}", *objects, core, vex, "-lgcc", support], folder)
     for built in objects:
         built.unlink()
     for name in (f"vgpreload_core-{PLATFORM}.so", "default.supp"):
@@ -91,7 +89,11 @@ def blocks_library() -> Path:
     headers = [AGENT / name for name in ("agent.h", "abi.h", "sys.h")]
     target = cache_folder() / "valgrind" / f"blocks-{_key(AGENT_FLAGS, [*sources, *headers])}.so"
     command: list[str | Path] = [_compiler(), *AGENT_FLAGS, "-I", AGENT, "-o"]
-    return cached_library(target, lambda library: _run([*command, library, *sources, "-ldl"]), _FAILED)
+
+    def build(library: Path) -> None:
+        _run([*command, library, *sources, "-ldl"], library.parent)
+
+    return cached_library(target, build, _FAILED)
 
 
 @cache
