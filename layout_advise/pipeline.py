@@ -24,6 +24,7 @@ from layout_advise.policies import policies
 from layout_advise.progress import Progress
 from layout_advise.regions.looked import Told
 from layout_advise.regions.one import RunContext
+from layout_advise.regions.run_seconds import run_time
 from layout_advise.regions.several import study_regions
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.plan import Transfer
@@ -59,6 +60,7 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
         scratch() as work,
         stages_kept(run, progress),
     ):
+        time = run_time(settings.budget)
         progress.stage("sample", "running the program, sampled")
         stdin = spool(settings, work)
         if stdin is None and os.isatty(0):
@@ -69,7 +71,7 @@ def advise(settings: Settings, progress: Progress) -> contract.Report | None:
         progress.note(f"hotspot: {profiled.title} ({profiled.share:.0%} of the samples)")
         if settings.until == "sample":
             return None
-        outcome = study_regions(RunContext(settings, main, stdin, run, work, progress), profiled)
+        outcome = study_regions(RunContext(settings, main, stdin, run, work, progress, time), profiled)
         if outcome is None:
             return None
         progress.stage("report", "writing the report")

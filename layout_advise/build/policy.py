@@ -25,7 +25,7 @@ class BuildPolicy:
         37,
     )
     most_reindexed: int = limit(
-        3, "builds", "So many of the unchanged layout are made in which some structures only are reached as others are.", 67
+        6, "builds", "For so many sets of structures the unchanged layout is made in which just these are reached so.", 67
     )
     offset_again: int = limit(
         5 * 64,

@@ -87,15 +87,18 @@ def late_loads(space: Workspace, built: Built, variants: Collection[Variant]) ->
 
 def reached_alike(made: Mockups, source: Source, folder: Path) -> dict[Variant, Mockup]:
     """Where candidates make places of addresses one by one, the unchanged layout that does so too: what that costs by
-    itself, and a source with indices, or with types of its own, does not need. One build for all structures so reached, and
-    one for those of each candidate that reaches fewer, of which there are few."""
+    itself, and a source with indices, or with types of its own, does not need. One build for the structures of each candidate,
+    and where these are too many sets, or one cannot be built, one for all structures that are reached so: it costs at least
+    as much."""
     sets = list(dict.fromkeys(m.translated for m in made.values() if m.translated))
     every = frozenset[str]().union(*sets)
     translated = [m.recipe.candidate for m in made.values() if m.translated]
     begins = all(c is not None and ALIGN in c.families for c in translated)
-    found = {} if not every else _reached(every, IDENTITY_REINDEXED, source, folder, begins=begins)
-    for one in [one for one in sets if one != every][: BUILD.most_reindexed]:
+    found: dict[Variant, Mockup] = {}
+    for one in sets[: BUILD.most_reindexed]:
         found |= _reached(one, reindexed_for(one), source, folder, begins=begins)
+    if len(found) < len(sets):
+        found |= _reached(every, IDENTITY_REINDEXED, source, folder, begins=begins)
     return found
 
 

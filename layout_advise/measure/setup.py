@@ -11,7 +11,7 @@ from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.measure import measure
 from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import IDENTITY, PLACED, Variant
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_REINDEXED, PLACED, Variant, reindexed_for
 from layout_advise.reports.model.candidate import Evidence
 from layout_advise.tracer.process.stopped_program import Range
 
@@ -51,20 +51,36 @@ class Contest:
 
     def timed(self) -> list[Timed]:
         """The variants that are timed at first."""
-        found = [Timed(v, path, self.reindexed.get(v, ())) for v, path in self.controls.items()]
+        found = [
+            Timed(v, path, self.reindexed.get(v, ()), beside=users)
+            for v, path in self.controls.items()
+            if (users := self._users(v)) is None or users
+        ]
         for e in self.entrants:
             found.append(Timed(e.variant, e.mockup, e.unwritten, e.blocked))
             found += [Timed(v, self.places[v], e.unwritten) for v in e.variant.elsewhere if v in self.places]
         return found
 
+    def _users(self, control: Variant) -> frozenset[Variant] | None:
+        """The entrants that are held against a control; None: all of them."""
+        return frozenset(e.variant for e in self.entrants if self.alike(e) == control) if control.is_reindexed else None
+
+    def alike(self, entrant: Entrant) -> Variant | None:
+        """The unchanged layout that is reached as the entrant's is: just its structures, or those of all entrants; None where
+        it is reached as it was, or no such build is there."""
+        both = (reindexed_for(entrant.translated), IDENTITY_REINDEXED) if entrant.translated else ()
+        return next((v for v in both if v in self.controls), None)
+
     def entrant(self, variant: Variant) -> Entrant | None:
         """The entrant that is this variant."""
         return next((e for e in self.entrants if e.variant == variant), None)
 
-    @property
-    def compared_with(self) -> tuple[Variant, ...]:
+    def compared_with(self, variant: Variant) -> tuple[Variant, ...]:
         """The controls that are built anew beside a candidate."""
-        return tuple(c for c in self.controls if c != PLACED and not c.placement)
+        entrant = self.entrant(variant)
+        alike = self.alike(entrant) if entrant is not None else None
+        own = (c for c in self.controls if c != PLACED and not c.placement)
+        return tuple(c for c in own if not c.is_reindexed or c == alike)
 
     def built_again(self, variant: Variant, built: Mapping[Variant, Path]) -> list[Timed] | None:
         """The candidate and everything that it is compared with, as ``built`` anew; None where these are not among it."""

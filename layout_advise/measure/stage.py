@@ -136,7 +136,7 @@ def measure_again(
     not be built."""
     assert timed.times is not None
     built = timed.late(timed.built, [variant]) if timed.late is not None and places else timed.built
-    again = rebuild(timed.case.space, built, variant, timed.times.contest.compared_with, places=places)
+    again = rebuild(timed.case.space, built, variant, timed.times.contest.compared_with(variant), places=places)
     return time_built(timed.times, again.paths, variant, first, mode, unrolled=unrolled, restores=restores)
 
 

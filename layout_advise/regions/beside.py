@@ -31,7 +31,7 @@ from layout_advise.regions.looked import (
     row_of,
     with_passed_over,
 )
-from layout_advise.regions.one import RunContext, study_again, watch
+from layout_advise.regions.one import RunContext, study_in_time, watch
 from layout_advise.regions.over_regions import over_regions, with_regions
 from layout_advise.regions.planned import MeasuredRegions, program_plan
 from layout_advise.regions.run_seconds import RunSeconds, run_seconds
@@ -41,7 +41,6 @@ from layout_advise.reports.model.contract import OverRegions, PassedOver
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.plan import ProgramPlan
 from layout_advise.reports.words.reason_words import clause
-from layout_advise.road import study
 
 LATE = "the time for measuring (--budget) went into the regions before it."
 
@@ -70,7 +69,7 @@ class Search:
         """Tells whether a region with this share of the samples is no longer begun: compiling and comparing takes as long
         for a cold one as for a hot one."""
         part = min(1.0, share / self.seconds.hottest) if self.seconds.hottest else 1.0
-        return time.monotonic() > self.since + math.sqrt(part) * (self.until - self.since)
+        return self.start.time.is_over or time.monotonic() > self.since + math.sqrt(part) * (self.until - self.since)
 
     def look(self, region: Profiled | Case, waiting: Sequence[float] = ()) -> Looked | None:
         """Studies a region, after which others with these shares come; None where it is known already, or fails, or the time
@@ -88,7 +87,7 @@ class Search:
             if case is None:
                 return None
             case = replace(case, seconds=self.seconds.of(case.profiled.share, waiting))
-            case, studied = study_again(case, study(case))
+            case, studied = study_in_time(case, self.start.time)
         except (ProgramError, SnapshotError, TraceError) as error:
             self.failed.append((profiled, error))
             self.start.progress.note(f"no answer from {profiled.name}: {error.line()}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.choose.batches import can_be_batched, first_calls, may_be_learnt, plan_batch, too_short
@@ -18,6 +18,7 @@ from layout_advise.measure.stage import seconds_of
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import at_kind
 from layout_advise.progress import Progress
+from layout_advise.regions.run_seconds import RunTime
 from layout_advise.road import study
 from layout_advise.rundir import RunDir
 from layout_advise.tracer.program.binary import ElfBinary
@@ -34,6 +35,7 @@ class RunContext:
     run: RunDir
     work: Path
     progress: Progress
+    time: RunTime = field(default_factory=RunTime)
 
 
 def watch(start: RunContext, profiled: Profiled) -> Case:
@@ -65,36 +67,48 @@ def watch(start: RunContext, profiled: Profiled) -> Case:
     return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
 
 
-def study_again(case: Case, studied: Studied | AnotherKind | None) -> tuple[Case, Studied | None]:
+def study_in_time(case: Case, time: RunTime) -> tuple[Case, Studied | None]:
+    """The study of a region, taken up again as long as the run has time."""
+    with time.studying():
+        studied = study(case)
+    return study_again(case, studied, time)
+
+
+def study_again(case: Case, studied: Studied | AnotherKind | None, time: RunTime) -> tuple[Case, Studied | None]:
     """The study of the region, taken up again in the ways that it asks for; and the case that it is of."""
     rounds = 0
     while True:
         if isinstance(studied, AnotherKind):  # the calls differ, and another one has to stand for them
             case = at_kind(case, studied.kinds.found)
-            studied = study(case, studied.kinds)
-        elif studied is None or studied.retry is None:
+            with time.studying():
+                studied = study(case, studied.kinds)
+        elif studied is None or studied.retry is None or time.is_over:
             return case, studied
         elif isinstance(studied.retry, MoreWays):
             rounds += 1
             if studied.retry.taken <= case.taken or rounds > CHOOSE.most_rounds:
                 return case, studied
             case = replace(case, taken=case.taken | studied.retry.taken)
-            studied = study(case)
+            with time.studying():
+                studied = study(case)
         elif isinstance(studied.retry, LongCall):
             one = at_long_call(case)
             if one is None:
                 return case, studied
-            case, studied = one, _with_rest(one, studied)
+            with time.studying():
+                case, studied = one, _with_rest(one, studied)
         elif isinstance(studied.retry, SmallerRegion):
             smaller = with_fewer_accesses(case)
             if smaller is None:
                 return case, studied
-            case, studied = smaller, study(smaller)
+            with time.studying():
+                case, studied = smaller, study(smaller)
         else:
             batch = in_batches(case, studied)
             if batch is None:
                 return case, studied
-            several = _with_rest(batch, studied)
+            with time.studying():
+                several = _with_rest(batch, studied)
             assert not isinstance(several, AnotherKind)  # batches have no kinds
             if several is None or several.tells:
                 return case, several

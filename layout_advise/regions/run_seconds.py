@@ -1,8 +1,12 @@
-"""The seconds for measuring and for trials in the running program: the regions of a run share them."""
+"""The seconds of a run: those for measuring and for trials in the running program, which its regions share, and those in
+which all studies are to end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import math
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from layout_advise.choose.policy import CHOOSE
@@ -39,6 +43,32 @@ class RunSeconds:
     def for_plan(self) -> float:
         """The seconds that the run of a plan has: as many as one region, as far as they are left, or the least of one."""
         return max(min(self.left, self.each), MEASURE.live_s)
+
+
+@dataclass(slots=True)
+class RunTime:
+    """The time in which the studies of a run are to end, ``until`` (monotonic seconds). What compiling, comparing and tracing
+    take is seen only when they are done: the next study is thought to take as long as the ``longest`` so far."""
+
+    until: float = math.inf
+    longest: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a study that is begun now would end too late."""
+        return time.monotonic() + self.longest > self.until
+
+    @contextlib.contextmanager
+    def studying(self) -> Iterator[None]:
+        """Around each study: how long it takes."""
+        begun = time.monotonic()
+        yield
+        self.longest = max(self.longest, time.monotonic() - begun)
+
+
+def run_time(budget: float | None) -> RunTime:
+    """The time of a run that begins now; ``budget`` as of :func:`run_seconds`."""
+    return RunTime(time.monotonic() + CHOOSE.run_budgets * (MEASURE.budget_s if budget is None else budget))
 
 
 def run_seconds(budget: float | None, shares: Sequence[float]) -> RunSeconds:

@@ -31,12 +31,11 @@ from layout_advise.regions.looked import (
     seconds_for_regions,
     with_passed_over,
 )
-from layout_advise.regions.one import RunContext, study_again, watch
+from layout_advise.regions.one import RunContext, study_in_time, watch
 from layout_advise.regions.run_seconds import run_seconds
 from layout_advise.regions.survey import Surveyed, regions_beside, survey
 from layout_advise.regions.whole import apart, excluded, for_program, with_shares
 from layout_advise.reports.words.reason_words import clause
-from layout_advise.road import study
 
 
 def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
@@ -69,7 +68,7 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
     known: set[tuple[Key, int]] = {place_of(one) for one, _ in failed}
     for _ in range(CHOOSE.most_regions):
         one = next((region for region in waiting if place_of(region) not in known), None)
-        if one is None or (known and time.monotonic() - begun > until):
+        if one is None or (known and (time.monotonic() - begun > until or start.time.is_over)):
             break
         known.add(place_of(one))
         if len(known) > 1:
@@ -81,7 +80,7 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
                     continue
                 known.add(place)
             case = replace(case, seconds=seconds.of(case.profiled.share))
-            case, studied = study_again(case, study(case))
+            case, studied = study_in_time(case, start.time)
         except (ProgramError, SnapshotError, TraceError) as error:
             if one is profiled and (isinstance(error, ProgramError) or settings.hotspot is not None):
                 raise

@@ -105,7 +105,10 @@ def _without_losers(timings: Timings, alive: Sequence[Timed], plan: TimingPlan) 
     # what loses at all places loses; of the rest it has to be known how much
     gone = {n for name in names if (r := gain(now, name)) and r.hi < 1 for n in name.elsewhere}
     gone |= {place for name in losers for place in (name, *name.elsewhere)}
-    return replace(timings, dropped={**timings.dropped, **losers}), [v for v in alive if v.name not in gone]
+    dropped = {**timings.dropped, **losers}
+    out = {*dropped, *timings.failed}
+    left = [v for v in alive if v.name not in gone and (v.beside is None or not v.beside <= out)]
+    return replace(timings, dropped=dropped), left
 
 
 def is_hopeless(timings: Timings, name: Variant) -> bool:

@@ -29,6 +29,8 @@ class Timed:
     """Written by the original but not by this variant (it writes to its own buffers instead): need not be saved."""
     blocked: bool = False
     """Whether it has loops over the elements of a block, which compilers make vector instructions of by themselves."""
+    beside: frozenset[Variant] | None = None
+    """The candidates that it is timed for: without them it need not be; None: for all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def _answer(request: Request, kind: KindAtMachine) -> Answer:
         return kind.more(request.first)
     if isinstance(request, RunLive):
         return kind.live.get(request.variant, LiveTrial(None, "nobody runs it"))
-    built = kind.rebuild(request.variant, kind.times.contest.compared_with, request.places)
+    built = kind.rebuild(request.variant, kind.times.contest.compared_with(request.variant), request.places)
     return time_built(
         kind.times,
         built,

@@ -19,6 +19,7 @@ from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, SCAL
 from layout_advise.observe.case import Case
 from layout_advise.propose.recipes import Recipe
 from layout_advise.regions import one as region
+from layout_advise.regions.run_seconds import RunTime
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.verify.verify import Finding
 from tests.support.sample_report import report
@@ -64,7 +65,7 @@ def test_a_batch_of_which_nothing_could_be_measured_tells_less_than_one_call(mon
 
     def told(batch: Studied | None) -> Studied | None:
         monkeypatch.setattr(region, "study", lambda case: batch)
-        return region.study_again(case, one)[1]
+        return region.study_again(case, one, RunTime())[1]
 
     assert told(studied("nothing-measured")) == one
     assert told(studied("no-rule-applies")) == one  # two buffers that are swapped: one reference touches both
@@ -108,7 +109,7 @@ def test_a_region_is_not_taken_up_for_ever_for_ways_that_calls_take(monkeypatch:
 
     monkeypatch.setattr(region, "study", study)
     case = cast(Case, SimpleCase())
-    assert region.study_again(case, again)[1] is again
+    assert region.study_again(case, again, RunTime())[1] is again
     assert looked == [frozenset((16, 32))]
 
 

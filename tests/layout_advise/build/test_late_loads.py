@@ -152,7 +152,7 @@ def test_the_other_order_is_made_of_the_winner_only_where_it_was_not_before(monk
     nothing = cast("Any", None)
     built = Built(nothing, (Recipe(C1),), {})
     case = cast("Any", SimpleNamespace(space=None))
-    times = cast("Any", SimpleNamespace(contest=SimpleNamespace(compared_with=())))
+    times = cast("Any", SimpleNamespace(contest=SimpleNamespace(compared_with=lambda variant: ())))
     known = KindTimed(case, built, times)
     for timed, places in ((replace(known, late=late), True), (replace(known, late=late), False), (known, True)):
         stage.measure_again(timed, C1, nothing, "steady", unrolled=False, places=places)

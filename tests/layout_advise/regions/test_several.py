@@ -26,7 +26,7 @@ from layout_advise.regions import whole
 from layout_advise.regions.logged_order import LoggedOrder
 from layout_advise.regions.looked import Told, with_passed_over
 from layout_advise.regions.one import RunContext
-from layout_advise.regions.run_seconds import RunSeconds
+from layout_advise.regions.run_seconds import RunSeconds, RunTime
 from layout_advise.regions.several import study_regions
 from layout_advise.regions.survey import Surveyed, survey
 from layout_advise.reports.model.contract import PassedOver
@@ -59,8 +59,7 @@ class Road:
         monkeypatch.setattr(regions, "regions_beside", lambda start, one: (one,))
         for module in (regions, side_by_side):
             monkeypatch.setattr(module, "watch", self.watch)
-            monkeypatch.setattr(module, "study", lambda case: None)
-            monkeypatch.setattr(module, "study_again", self.study_again)
+            monkeypatch.setattr(module, "study_in_time", self.study_in_time)
         for module in (regions, side_by_side, whole):
             monkeypatch.setattr(module, "share_beside", lambda told, passed, main: 0.3 * len(passed))
 
@@ -71,7 +70,7 @@ class Road:
             raise found
         return case_of(self, self.instead.get(one.name, one.name))
 
-    def study_again(self, case: Any, studied: None) -> tuple[Any, Studied]:
+    def study_in_time(self, case: Any, time: RunTime) -> tuple[Any, Studied]:
         verdict = self.outcomes[case.profiled.name]
         assert isinstance(verdict, Verdict)
         self.seconds.append(case.seconds)
@@ -184,9 +183,16 @@ def test_a_region_to_which_no_rule_applies_is_not_passed_over(monkeypatch: pytes
 )
 def test_a_cold_region_is_begun_early_only(share: float, now: float, late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """cadical: 6 % of the samples were studied for three minutes, after 90 %, until the run was stopped."""
-    search = side_by_side.Search(cast(Any, None), 100.0, 200.0, [], set(), 0, RunSeconds(60.0, 0.8))
+    time = RunTime()
+    start = cast(Any, SimpleNamespace(time=time))
+    search = side_by_side.Search(start, 100.0, 200.0, [], set(), 0, RunSeconds(60.0, 0.8))
     monkeypatch.setattr("time.monotonic", lambda: now)
     assert search.is_late(share) == late
+    time.until = now + 30.0
+    time.longest = 29.0
+    assert search.is_late(share) == late
+    time.longest = 31.0
+    assert search.is_late(share)
 
 
 def beside(road: Road, monkeypatch: pytest.MonkeyPatch, surveyed: Surveyed) -> None:

@@ -13,6 +13,7 @@ from layout_advise.config import Settings
 from layout_advise.describe.studied import InBatches, LongCall, Studied
 from layout_advise.observe.case import Case
 from layout_advise.regions import one
+from layout_advise.regions.run_seconds import RunTime
 
 NOTHING = cast("Any", None)
 REPORT = cast("Any", SimpleNamespace(verdict=SimpleNamespace(reason="x")))
@@ -34,8 +35,26 @@ def test_what_is_left_of_its_seconds(
     monkeypatch.setattr(one, "at_long_call", lambda case: case)
     monkeypatch.setattr(one, "in_batches", lambda case, studied: case)
     case = Case(Settings(("./app",), Path("run")), NOTHING, NOTHING, NOTHING, NOTHING, None, NOTHING)
-    _, again = one.study_again(case, Studied(REPORT, NOTHING, retry=retry, took=took))
+    _, again = one.study_again(case, Studied(REPORT, NOTHING, retry=retry, took=took), RunTime())
     assert again is not None
     assert (found, again.took) == ([left], took + 5.0)
-    one.study_again(replace(case, seconds=30.0), Studied(REPORT, NOTHING, retry=retry, took=took))
+    one.study_again(replace(case, seconds=30.0), Studied(REPORT, NOTHING, retry=retry, took=took), RunTime())
     assert found[1] == max(30.0 - took, 7.5)
+
+
+def test_no_study_is_taken_up_again_that_would_end_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """metis: of four regions one had its answer, another was studied in the place of the next, and the run was stopped."""
+    now = [0.0]
+
+    def study(case: Case) -> Studied:
+        now[0] += 60.0
+        return Studied(REPORT, NOTHING, retry=InBatches(), took=5.0)
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(one, "study", study)
+    monkeypatch.setattr(one, "in_batches", lambda case, studied: case)
+    case = Case(Settings(("./app",), Path("run")), NOTHING, NOTHING, NOTHING, NOTHING, None, NOTHING)
+    for until, ends in ((119.0, 60.0), (120.0, 120.0)):
+        now[0] = 0.0
+        assert one.study_in_time(case, RunTime(until))[1] is not None
+        assert now[0] == ends
