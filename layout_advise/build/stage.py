@@ -87,9 +87,8 @@ def late_loads(space: Workspace, built: Built, variants: Collection[Variant]) ->
 
 def reached_alike(made: Mockups, source: Source, folder: Path) -> dict[Variant, Mockup]:
     """Where candidates make places of addresses one by one, the unchanged layout that does so too: what that costs by
-    itself, and a source with indices, or with types of its own, does not need. One build for the structures of each candidate,
-    and where these are too many sets, or one cannot be built, one for all structures that are reached so: it costs at least
-    as much."""
+    itself, and a source with indices, or with types of its own, does not need. One build for each candidate's structures,
+    and where these are too many sets, or one cannot be built, one for all that are reached so: it costs no less."""
     sets = list(dict.fromkeys(m.translated for m in made.values() if m.translated))
     every = frozenset[str]().union(*sets)
     translated = [m.recipe.candidate for m in made.values() if m.translated]

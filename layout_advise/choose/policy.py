@@ -100,8 +100,8 @@ class ChoosePolicy:
     run_budgets: float = limit(
         4.0,
         "budgets",
-        "Within so many times the seconds for measuring studies end: none is begun that would end later if it took as long as "
-        "the longest one before it.",
+        "Within so many times the seconds for measuring studies end: none is begun that would end later if it took as "
+        "long as the longest one before it.",
         87,
     )
     least_loop_share: float = limit(0.05, "part", "Of the samples: a colder loop is not worth a study.", 10)

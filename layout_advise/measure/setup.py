@@ -66,8 +66,8 @@ class Contest:
         return frozenset(e.variant for e in self.entrants if self.alike(e) == control) if control.is_reindexed else None
 
     def alike(self, entrant: Entrant) -> Variant | None:
-        """The unchanged layout that is reached as the entrant's is: just its structures, or those of all entrants; None where
-        it is reached as it was, or no such build is there."""
+        """The unchanged layout that is reached as the entrant's is: just its structures, or those of all entrants; None
+        where it is reached as it was, or no such build is there."""
         both = (reindexed_for(entrant.translated), IDENTITY_REINDEXED) if entrant.translated else ()
         return next((v for v in both if v in self.controls), None)
 

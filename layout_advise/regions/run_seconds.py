@@ -47,8 +47,8 @@ class RunSeconds:
 
 @dataclass(slots=True)
 class RunTime:
-    """The time in which the studies of a run are to end, ``until`` (monotonic seconds). What compiling, comparing and tracing
-    take is seen only when they are done: the next study is thought to take as long as the ``longest`` so far."""
+    """The time in which the studies of a run are to end, ``until`` (monotonic seconds). What compiling, comparing and
+    tracing take is seen only when they are done: the next study is thought to take as long as the ``longest`` so far."""
 
     until: float = math.inf
     longest: float = 0.0

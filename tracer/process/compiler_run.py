@@ -19,9 +19,16 @@ def run_compiler(
     is killed with what it has started: its linker would run on, and leave its files where it is killed later.
     """
     with tempfile.TemporaryDirectory(prefix=".cc-", dir=folder, ignore_cleanup_errors=True) as room:
-        environment = {**os.environ, "TMPDIR": room}
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(command, **pipes, text=True, errors="replace", env=environment, process_group=0) as running:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env={**os.environ, "TMPDIR": room},
+            process_group=0,
+        ) as running:
             try:
                 out, err = running.communicate(timeout=seconds)
             except BaseException:

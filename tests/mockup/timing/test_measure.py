@@ -431,8 +431,8 @@ def test_what_is_far_slower_is_called_less_often() -> None:
 
 
 def test_what_only_losers_are_held_against_is_timed_no_more() -> None:
-    """fasttree: a layout of five arrays was held against the unchanged one with all eight reached by index, 1.7 times as slow,
-    as each set of structures that is timed costs time to the end."""
+    """fasttree: a layout of five arrays was held against the unchanged one with all eight reached by index, 1.7 times as
+    slow, as each set of structures that is timed costs time to the end."""
     for candidate, restores in (("slow", 3), ("fast", 5)):
         alike = Timed(IDENTITY_UNROLLED, Path("identity-unrolled"), beside=frozenset({variant(candidate)}))
         timings = measure(FakeMachine(), [*timed("identity", "fast", "slow"), alike], Memory(), TimingPlan(restores=5))
