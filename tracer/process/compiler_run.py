@@ -18,8 +18,9 @@ def run_compiler(
     Raises OSError where it does not start, :class:`subprocess.TimeoutExpired` after ``seconds``. A compiler that is given up
     is killed with what it has started: its linker would run on, and leave its files where it is killed later.
     """
-    with tempfile.TemporaryDirectory(prefix=".cc-", dir=folder, ignore_cleanup_errors=True) as room:
-        with subprocess.Popen(
+    with (
+        tempfile.TemporaryDirectory(prefix=".cc-", dir=folder, ignore_cleanup_errors=True) as room,
+        subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -28,10 +29,11 @@ def run_compiler(
             errors="replace",
             env={**os.environ, "TMPDIR": room},
             process_group=0,
-        ) as running:
-            try:
-                out, err = running.communicate(timeout=seconds)
-            except BaseException:
-                os.killpg(running.pid, signal.SIGKILL)
-                raise
+        ) as running,
+    ):
+        try:
+            out, err = running.communicate(timeout=seconds)
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise
     return subprocess.CompletedProcess(command, running.returncode, out, err)
