@@ -87,6 +87,8 @@ class ElementPlaces(Text):
             for k, digit in enumerate(digits):
                 apart_by = f" {'+' if digit > 0 else '-'} {abs(digit)}" if digit else ""
                 self.put(f"const int64_t {self.digit(site.number, k)} = {self.digit(other.number, k)}{apart_by};")
+        if (alike or beside) and site.number in self.context.entered:
+            self.enter_inside(self.context.entered[site.number])
         maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
         at = {name: self.pointer_at(site.relayout, mapped, site.number) for name, mapped in maps.items()}
         atoms = {term.atom for place in self.plan.places.values() if place.site is site for term in place.terms}
@@ -166,6 +168,10 @@ class ElementPlaces(Text):
         self.take_for_granted(entered.site)
         for k in range(len(entered.site.relayout.structure.dims)):
             self.put(f"const int64_t {self.digit(entered.site.number, k)} = entered[{entered.slot + k}];")
+        self.enter_inside(entered)
+
+    def enter_inside(self, entered: Entered) -> None:
+        """Whether the pointer is one into the structure, which the call brings along where it is not sure."""
         if entered.inside is not None:
             self.put(f"const int {self.inside(entered.site)} = (int)entered[{entered.inside}];")
 

@@ -112,5 +112,41 @@ def test_a_pointer_into_the_structure_or_elsewhere_is_tested_once(kind: str, blo
         assert out[0] == expected
 
 
+ALONG = """
+struct p { float x, y; };
+void along(const struct p *v, const long *n, float *out) {
+    float sum = 0;
+    for (long i = 0; i < *n; i++) sum += v[i].x * v[i - 1].x + v[i - 2].y;
+    *out = sum;
+}"""
+
+
+@pytest.mark.parametrize(("kind", "block"), [("soa", 0), ("aosoa", 4)])
+def test_neighbours_of_a_pointer_into_the_structure_or_elsewhere(kind: str, block: int, tmp_path: Path) -> None:
+    """flac's prediction: no layout of its samples compiled ("inside1 undeclared"), as the indices of all terms but the first
+    were made of the first one's."""
+    case = Case(ALONG, "along", ("-O2", "-fno-tree-vectorize"), tmp_path)
+    random = np.random.default_rng(6)
+    data, own = random.random((24, 2)).astype(np.float32), random.random((12, 2)).astype(np.float32)
+    count, out = np.array([8], np.int64), np.zeros(1, np.float32)
+    case.arrays = [data, own, count, out]
+    pointers = [data.ctypes.data + 8 * 7, own.ctypes.data + 16, data.ctypes.data + 8 * 12]
+    records = []
+    for pointer in pointers:
+        case.integers = [pointer, count.ctypes.data, out.ctypes.data]
+        source = emit_mockup(case.lifted, None, empty_trace(case), (), check=True)
+        records.append(run_mockup(source, tmp_path / f"{pointer}.so", case.integers, (), records=1 << 10).records)
+    trace = trace_of(case.lifted, np.concatenate(records), references_of(case.lifted), "along")
+    fields = tuple(Field(name, at, 4, "float") for name, at in (("x", 0), ("y", 4)))
+    shape = Structure("s0", "points", data.ctypes.data, data.nbytes, (Dim(24, 8),), fields, (), data.ctypes.data)
+    text = emit(case.lifted, candidate(relayout(shape, kind, block)), trace, (shape,)).text
+    for pointer in pointers:
+        integers = [pointer, count.ctypes.data, out.ctypes.data]
+        case.native.function(*(ctypes.c_int64(number) for number in integers))
+        expected, out[0] = out[0], 0
+        run_mockup(text, tmp_path / f"new{pointer}.so", integers, (), flags=("-O2", "-ffp-contract=off"))
+        assert out[0] == expected
+
+
 def empty_trace(case: Case) -> Trace:
     return trace_of(case.lifted, None, references_of(case.lifted), case.lifted.symbol)
