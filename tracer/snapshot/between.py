@@ -193,6 +193,11 @@ def missing_pages(program: BatchProgram, pages: Words) -> list[Range]:
     return found
 
 
+def _below(program: BatchProgram, top: int) -> Range:
+    """The stack up to ``top``: of the calls' frames, and of those that led to a deeper call after the last one."""
+    return next((Range(m.start, top) for m in program.mappings_at_park() if m.start < top <= m.end), Range(top - 8, top))
+
+
 def settle(program: BatchProgram, between: Between, own: Sequence[Range], most: int) -> Puts:
     """The words that have to be put back between the calls of the batch that ``program`` makes, between which ``between``
     was recorded: at most ``most`` of them. ``own``: what is each call's own already. Raises SettleError where the calls
@@ -210,6 +215,7 @@ def settle(program: BatchProgram, between: Between, own: Sequence[Range], most: 
         path.unlink(missing_ok=True)
     found = Puts(words[: between.gaps], words[between.gaps :].reshape(-1, 3))
     assert len(found) == count
-    thread = program.registers().fs_base  # there the kernel writes, too
-    apart = sorted((*own, Range(thread, thread + _TCB_BYTES)), key=lambda r: r.start)
+    registers = program.registers()
+    thread = Range(registers.fs_base, registers.fs_base + _TCB_BYTES)  # there the kernel writes, too
+    apart = sorted((*own, thread, _below(program, registers.gpr[4] + 8)), key=lambda r: r.start)
     return found.without(apart)

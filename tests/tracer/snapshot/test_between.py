@@ -139,6 +139,18 @@ def test_calls_find_what_they_found_in_the_program(program: Path, period: tuple[
                 assert returned(fork.run(0))[1:] == [0.0] * (SIZE - 1)
 
 
+def test_what_leads_to_a_deeper_call_after_the_last_one_is_not_put_back(program: Path) -> None:
+    """cadical: that call's return address came where the mock-ups' calls have theirs, and no number counted."""
+    command = [str(program), "400", str(1 - FIRST - SIZE)]
+    calls = record_calls(command, entry(program), FIRST, SIZE, timeout=60, room=ROOM)
+    with park(command, entry(program), FIRST, timeout=60) as stopped:
+        puts = puts_of(stopped, calls)
+        rsp = stopped.registers().gpr[4]
+        near = [at for at in puts.words[:, 0].tolist() if abs(at - rsp) < 4096]
+        assert near  # the stack is recorded
+        assert min(near) > rsp
+
+
 def places(stopped: AgentProcess) -> Range:
     (found,) = [a for a in stopped.allocations() if a.bytes == 64 * NODES]
     return Range(found.address, found.address + found.bytes)

@@ -1,5 +1,6 @@
 /* A solver's loop: the program fills a queue between the calls and changes some of the records; each call empties it. With a
- * second argument it gets another queue, in memory of its own, every so many calls (0: never); with a third one it reserves
+ * second argument it gets another queue, in memory of its own, every so many calls (0: never; below 0: the call after so many
+ * is made from deeper down); with a third one it reserves
  * 32 GiB of which it uses nothing, and writes into that file what its page tables take. What each call returns is printed. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,11 @@ __attribute__((noipa)) double propagate(struct node *nodes, double by)
             }
     }
     return sum;
+}
+__attribute__((noipa)) double deeper(struct node *nodes, double by)
+{
+    volatile char room[512] = {1};
+    return propagate(nodes, by) + room[1];
 }
 static void write_page_tables(const char *name)
 {
@@ -50,7 +56,7 @@ int main(int argc, char **argv)
             random = random * 6364136223846793005ul + 1442695040888963407ul;
             queue->first[queue->tail++] = (random >> 33) % (n - 40);
         }
-        printf("%a\n", propagate(nodes, 0.5 * (c % 3)));
+        printf("%a\n", (c == -period ? deeper : propagate)(nodes, 0.5 * (c % 3)));
         for (int k = 0; k < 8; k++) {
             struct node *one = &nodes[(c * 8 + k) * 31 % n];
             one->seen = !one->seen;
