@@ -233,8 +233,7 @@ class Relayout:
     def arrays(self) -> tuple[tuple[str, ...], ...]:
         """The names of the fields that each buffer holds. Parts are another thing: one for each size of field."""
         fields = self.structure.fields
-        numbers = range(len(self.buffers))
-        return tuple(tuple(fields[m.field].name for m in self.fields if m.buffer == k) for k in numbers)
+        return tuple(tuple(fields[m.field].name for m in self.fields if m.buffer == k) for k in range(len(self.buffers)))
 
     @property
     def blocks(self) -> tuple[int, ...]:
@@ -250,9 +249,8 @@ class Candidate:
 
     ``families`` as in the report's contract (``soa``, ``aosoa``, ``split``, ``permute``, ``compact``, ``pad``,
     ``reorder``, ``merge``); ``block`` the lane count of ``aosoa``, the longest where arrays have several
-    (:attr:`Relayout.blocks`); ``derivation`` the rules used, in order. ``keeps_cold``
-    tells that a permanent version has to keep the unused fields in a second (cold) structure. ``proposers`` are the ways by
-    which it was found: ``rules``, ``search``, ``field graph``, ``affinity``, ``tiles``.
+    (:attr:`Relayout.blocks`); ``derivation`` the rules used, in order. ``keeps_cold`` tells that a permanent version has to
+    keep the unused fields in a second (cold) structure. ``proposers`` are the ways by which it was found.
     """
 
     id: str

@@ -1,22 +1,19 @@
-"""The places of accesses in the new layout: indices cut into digits, pointers moved, terms that run with a loop."""
+"""The places of accesses in the new layout: pointers moved, and terms that run with a loop."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
-from layout_advise.mockup.emit.c_text import among, integer
+from layout_advise.layoutalgebra.derive.structure import Axis
+from layout_advise.mockup.emit.c_text import integer
 from layout_advise.mockup.emit.copies import axis_text, place_text
-from layout_advise.mockup.emit.writer_state import Cut, Text
+from layout_advise.mockup.emit.site_indices import SiteIndices, whole_axes
+from layout_advise.mockup.emit.writer_state import Cut
 from layout_advise.mockup.evidence.binding import Access
 from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, LiftedLoop, Linear, Load, Store, Val
-from layout_advise.mockup.remap.entered_indices import Entered
 from layout_advise.mockup.remap.field_runs import RunPiece
-from layout_advise.mockup.remap.plan import ElementPlace, Site
-from layout_advise.mockup.remap.row_steps import Given
+from layout_advise.mockup.remap.plan import ElementPlace
 
 
-class ElementPlaces(Text):
+class ElementPlaces(SiteIndices):
     """Addresses in the new layout."""
 
     def cut_indices(self, value: Val) -> None:
@@ -72,175 +69,6 @@ class ElementPlaces(Text):
             name = self.elements[pointer, cut] = self.given.of(("element", number), f"e{number}")
             self.put(f"uint8_t *const {name} = {pointer} + {cut};")
 
-    def site(self, site: Site) -> None:
-        """Cut the invariant part of some addresses into digits."""
-        alike = self.alike(site)
-        start = self.known(site) if alike is None else None
-        beside = self.beside(site) if start is None and alike is None else None
-        self.sites_written.add(site.number)
-        if alike is not None:
-            self.check_alike(site, alike)
-        elif beside is None:
-            self.divide(site, start)
-        else:
-            other, digits = beside
-            for k, digit in enumerate(digits):
-                apart_by = f" {'+' if digit > 0 else '-'} {abs(digit)}" if digit else ""
-                self.put(f"const int64_t {self.digit(site.number, k)} = {self.digit(other.number, k)}{apart_by};")
-        if (alike or beside) and site.number in self.context.entered:
-            self.enter_inside(self.context.entered[site.number])
-        maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
-        at = {name: self.pointer_at(site.relayout, mapped, site.number) for name, mapped in maps.items()}
-        atoms = {term.atom for place in self.plan.places.values() if place.site is site for term in place.terms}
-        gathered = bool(self.context.counters) and not atoms <= self.context.counters
-        for name, mapped in maps.items():
-            if at[name] in self.pointers_written:
-                continue
-            self.pointers_written.add(at[name])
-            terms = " + ".join(f"{a.stride} * {self.digit(site.number, a.dim)}" for a in _whole(mapped))
-            hidden = f" + {self.hide(site)}" if self.plan.chosen_at_run_time(site.relayout) else ""
-            apart = gathered and len(maps) > 1 and terms and start is None and not hidden
-            kind = "uint8_t *" if apart else "uint8_t *const "
-            self.put(f"{kind}{at[name]} = {name}{' + ' + terms if terms else ''}{hidden};")
-            if apart:  # else what all of them have in common is added at each access: gcc takes it out of the loop's index
-                self.put(f"LA_UNKNOWN({at[name]});")
-
-    def alike(self, site: Site) -> Site | None:
-        """A site written at the same item with the same index into records that the two structures share. In a source there
-        is one index, and one pointer to the record; a compiler does not see that of two divisions."""
-        here = next(sites for sites in self.plan.sites.values() if site in sites)
-        found = (other for other in here if other.number in self.sites_written and self.plan.alike(site, other))
-        return next((other for other in found if other.given == site.given), None)
-
-    def check_alike(self, site: Site, other: Site) -> None:
-        """Tells that the index at ``site`` is that at ``other``, after a check."""
-        structure = site.relayout.structure
-        rest = self.given.of(("rest", site.number), f"rest{site.number}")
-        self.put(f"int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name}: the same index */")
-        self.same_site[site.number] = self.same_site.get(other.number, other.number)
-        for k, dim in enumerate(structure.dims):
-            self.put(f"if ({rest} / {dim.stride} != {self.digit(site.number, k)}) __builtin_trap();")
-            if k + 1 < len(structure.dims):
-                self.put(f"{rest} %= {dim.stride};")
-
-    def divide(self, site: Site, start: int | None) -> None:
-        """The digits at ``site``; ``start`` is what the compiler is told that they make up."""
-        structure = site.relayout.structure
-        if start is None and site.number in self.context.entered:
-            self.enter(self.context.entered[site.number])
-            return
-        if start is None and site.number in self.context.links.sites:
-            (atom, _), *_ = site.offset.terms
-            self.take_for_granted(site)
-            self.put(f"const int64_t {self.digit(site.number, 0)} = {self.code(atom, structure)} - 1;")
-            return
-        if structure.blocks:
-            self.take_for_granted(site)
-            number = f"la_number({among(structure)}, {structure.element_bytes}, {self.linear(site.offset)})"
-            self.put(f"const int64_t {self.digit(site.number, 0)} = {number}; /* from {structure.name} */")
-            return
-        rest = self.given.of(("rest", site.number), f"rest{site.number}")
-        single = len(structure.dims) == 1
-        self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
-        self.take_for_granted(site)
-        if start is not None:
-            self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
-        # what no term is added to is an element's own place, and not before the first: half the instructions
-        whole = not any(place.terms for place in self.plan.places.values() if place.site is site)
-        cut, close = (f"(int64_t)((uint64_t){rest}", ")") if whole else (rest, "")
-        for k, dim in enumerate(structure.dims):
-            self.put(f"const int64_t {self.digit(site.number, k)} = {cut} / {dim.stride}{close};")
-            if k + 1 < len(structure.dims):
-                self.put(f"{rest} %= {dim.stride};")
-
-    def take_for_granted(self, site: Site) -> None:
-        """Ends the process where what the digits at ``site`` rest on is not so."""
-        self.ask(site.given)
-
-    def ask(self, assumed: Sequence[Given]) -> None:
-        """Ends the process where one of these is not so."""
-        for given in assumed:
-            beyond = f"(uint64_t){self.text(given.operand)} >" if given.most else f"{self.text(given.operand)} !="
-            self.put(f"if ({beyond} {given.value}) __builtin_trap(); /* as in the traced call */")
-
-    def enter(self, entered: Entered) -> None:
-        """The digits at a site that the call brings along."""
-        self.take_for_granted(entered.site)
-        for k in range(len(entered.site.relayout.structure.dims)):
-            self.put(f"const int64_t {self.digit(entered.site.number, k)} = entered[{entered.slot + k}];")
-        self.enter_inside(entered)
-
-    def enter_inside(self, entered: Entered) -> None:
-        """Whether the pointer is one into the structure, which the call brings along where it is not sure."""
-        if entered.inside is not None:
-            self.put(f"const int {self.inside(entered.site)} = (int)entered[{entered.inside}];")
-
-    def inside(self, site: Site) -> str:
-        """The name of whether the pointer that a site starts from is one into the structure."""
-        return self.given.of(("inside", site.number), f"inside{site.number}")
-
-    def beside(self, site: Site) -> tuple[Site, tuple[int, ...]] | None:
-        """A site written at the same item that lies whole elements away, whatever the values, and how many by dimension.
-
-        In a source a stencil's neighbours are a constant apart, which a compiler does not see of two divisions. That this
-        leads over no border of the dimensions later in the call is left to the check build, as for all digits.
-        """
-        structure = site.relayout.structure
-        if self.context.unrelated and structure.kind == "global" and self.plan.chosen_at_run_time(site.relayout):
-            return None
-        here = next(sites for sites in self.plan.sites.values() if site in sites)
-        for other in here:
-            alike = (other.relayout, other.offset.terms, other.given) == (site.relayout, site.offset.terms, site.given)
-            alike = alike and other.tested == site.tested
-            if alike and site.offset.terms and other.number in self.sites_written:
-                distance = (site.offset.const - other.offset.const + (1 << 63)) % (1 << 64) - (1 << 63)
-                digits = self.plan.apart(site, other, distance)
-                if digits is not None:
-                    return other, digits
-        return None
-
-    def hide(self, site: Site) -> str:
-        """A zero that the compiler does not know, one for each set of values that sites start from."""
-        if site.choice not in self.hidden:
-            self.hidden[site.choice] = self.given.new(f"unknown{len(self.hidden)}")
-        return self.hidden[site.choice]
-
-    def known(self, site: Site) -> int | None:
-        """The offset at ``site`` in the traced call, where dimensions are split and only registers at the entry decide it.
-        A program in the new layout would start from places in it; to cut every index anew is the mock-up's own cost."""
-        if (
-            site.tested
-            or site.relayout.structure.blocks
-            or all(axis.part == "whole" for mapped in self.maps_at(site) for axis in mapped.axes)
-        ):
-            return None
-        values = [(self.context.registers.get(a.number) if isinstance(a, Val) else None, c) for a, c in site.offset.terms]
-        start = site.offset.const
-        for value, coef in values:
-            if value is None:
-                return None
-            start += coef * value
-        start %= 1 << 64
-        return start if start < site.relayout.structure.bytes else None
-
-    def maps_at(self, site: Site) -> list[FieldMap]:
-        """The fields that are accessed relative to ``site``, those with the deliberately wrong map left out."""
-        found: dict[int, FieldMap] = {}
-        for number, place in self.plan.places.items():
-            if place.site is site and number not in self.context.wrong:
-                found.update({p.map.field: p.map for p in place.pieces})
-        return [found[k] for k in sorted(found)]
-
-    def pointer(self, relayout: Relayout, mapped: FieldMap) -> str:
-        """The name of the pointer to a field in its new buffer."""
-        return self.context.pointers.names[relayout.structure.id, mapped.field]
-
-    def pointer_at(self, relayout: Relayout, mapped: FieldMap, site: int) -> str:
-        """The name of the pointer to where a field starts at a site."""
-        pointer = self.pointer(relayout, mapped)
-        site = self.same_site.get(site, site)
-        return self.given.of(("pointer", pointer, site), f"{pointer}_{site}")
-
     def delta(self, place: ElementPlace, piece: RunPiece) -> int:
         """Bytes from the pointer to a piece's field to the piece."""
         return self.context.pointers.offsets[place.relayout.structure.id, piece.map.field] + piece.delta
@@ -251,7 +79,7 @@ class ElementPlaces(Text):
         if access.uid in self.context.wrong:
             return self.wrong_place(place, piece)
         inner = len(place.relayout.structure.dims) - 1
-        whole = _whole(piece.map)
+        whole = whole_axes(piece.map)
         text = self.pointer_at(place.relayout, piece.map, place.site.number)
         split = self.split_terms(place, piece)
         if len(split) == 1 and (text, split[0]) in self.elements:
@@ -270,7 +98,7 @@ class ElementPlaces(Text):
         """Returns what runs with the loops, in dimensions that are not split: `` + 48 * v13``."""
         text = ""
         for term in place.terms:
-            stride = sum(axis.stride * term.digits[axis.dim] for axis in _whole(piece.map))
+            stride = sum(axis.stride * term.digits[axis.dim] for axis in whole_axes(piece.map))
             atom = f"({self.text(term.atom)} >> {term.shift})" if term.shift else self.text(term.atom)
             if stride:
                 text += f" {'+' if stride > 0 else '-'} {integer(abs(stride), 'i64')} * {atom}"
@@ -336,8 +164,3 @@ def _cut(place: ElementPlace, piece: RunPiece, dim: int) -> Cut | None:
     if not isinstance(atom, Val):
         return None
     return Cut(place.site.number, dim, atom.number, terms[0].digits[dim], terms[0].shift, axes)
-
-
-def _whole(mapped: FieldMap) -> list[Axis]:
-    """The dimensions that are not split: what does not move in a loop is added to the pointer before it."""
-    return [axis for axis in mapped.axes if axis.part == "whole" and axis.stride]

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from layout_advise.layoutalgebra.derive.structure import Axis, Structure
 from layout_advise.mockup.emit.arrays import FieldPointers
 from layout_advise.mockup.emit.c_text import CTYPE, constant, integer, link_text
-from layout_advise.mockup.emit.names import Names
 from layout_advise.mockup.emit.packs.byte_masks import ByteMask
-from layout_advise.mockup.emit.scope import Scope
+from layout_advise.mockup.emit.scope import Names, Scope
 from layout_advise.mockup.emit.simd.chosen_loops import SimdLoops
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val, Var

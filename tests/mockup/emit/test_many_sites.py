@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
-from layout_advise.mockup.emit.names import RESERVED, Names
+from layout_advise.mockup.emit.scope import RESERVED, Names
 from tests.support.mockups.case import Case, compare, f64_fields
 from tests.support.mockups.native import candidate, relayout
 
