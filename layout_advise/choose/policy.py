@@ -101,7 +101,14 @@ class ChoosePolicy:
         4.0,
         "budgets",
         "Within so many times the seconds for measuring studies end: none is begun that would end later if it took as "
-        "long as the longest one before it.",
+        "long as the longest one before it ...",
+        87,
+    )
+    open_budgets: float = limit(5.0, "budgets", "... within so many where no region has an answer yet.", 87)
+    survey_budgets: float = limit(
+        0.75,
+        "budgets",
+        "Within so many further regions are traced before any is studied: what that takes is not measured.",
         87,
     )
     least_loop_share: float = limit(0.05, "part", "Of the samples: a colder loop is not worth a study.", 10)

@@ -96,6 +96,7 @@ class Search:
         self.seconds = self.seconds.after(studied.took)
         self.known.add(place_of(case))
         found = Looked(case, studied)
+        self.start.time.answered |= found.answers
         if not found.answers:
             self.start.progress.note(f"no clear answer from {case.profiled.name}: {clause(found.reason)}")
         return found

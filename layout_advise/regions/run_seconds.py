@@ -47,16 +47,19 @@ class RunSeconds:
 
 @dataclass(slots=True)
 class RunTime:
-    """The time in which the studies of a run are to end, ``until`` (monotonic seconds). What compiling, comparing and
-    tracing take is seen only when they are done: the next study is thought to take as long as the ``longest`` so far."""
+    """The time in which the studies of a run are to end: ``until`` (monotonic seconds), or ``without`` an answer. What
+    compiling, comparing and tracing take is seen only when they are done: the next study is thought to take as long as the
+    ``longest`` so far."""
 
     until: float = math.inf
+    without: float = math.inf
     longest: float = 0.0
+    answered: bool = False
 
     @property
     def is_over(self) -> bool:
         """Whether a study that is begun now would end too late."""
-        return time.monotonic() + self.longest > self.until
+        return time.monotonic() + self.longest > (self.until if self.answered else self.without)
 
     @contextlib.contextmanager
     def studying(self) -> Iterator[None]:
@@ -68,7 +71,8 @@ class RunTime:
 
 def run_time(budget: float | None) -> RunTime:
     """The time of a run that begins now; ``budget`` as of :func:`run_seconds`."""
-    return RunTime(time.monotonic() + CHOOSE.run_budgets * (MEASURE.budget_s if budget is None else budget))
+    now, each = time.monotonic(), MEASURE.budget_s if budget is None else budget
+    return RunTime(now + CHOOSE.run_budgets * each, now + CHOOSE.open_budgets * each)
 
 
 def run_seconds(budget: float | None, shares: Sequence[float]) -> RunSeconds:

@@ -64,7 +64,9 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
     seconds = run_seconds(settings.budget, (profiled.share,))
     looked: list[Looked] = []
     failed = list(surveyed.failed)
-    waiting: Iterator[Profiled | Case] = chain((profiled,), surveyed.cases, elsewhere(start, profiled))
+    seen = any(place_of(case.profiled) == place_of(profiled) for case in surveyed.cases)
+    first: tuple[Profiled, ...] = () if seen else (profiled,)
+    waiting: Iterator[Profiled | Case] = chain(first, surveyed.cases, elsewhere(start, profiled))
     known: set[tuple[Key, int]] = {place_of(one) for one, _ in failed}
     for _ in range(CHOOSE.most_regions):
         one = next((region for region in waiting if place_of(region) not in known), None)

@@ -6,6 +6,7 @@ studied, so that structures get the fields of all of them, and the same layouts 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,9 @@ from layout_advise.choose.further_regions import others, share_beside
 from layout_advise.choose.named_regions import named_regions
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, Sampled
+from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
+from layout_advise.measure.policy import MEASURE
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation, united
 from layout_advise.observe.stage import observe_call
@@ -25,6 +28,7 @@ from layout_advise.reports.model.contract import PassedOver
 from layout_advise.tracer.program.binary import ElfBinary
 
 SELDOM = "it is entered too seldom to be compared beside the others."
+LATE = "tracing the regions before it took the time that there is for it (--budget)."
 NOTHING = "no layout rule applies to its structures, and no other region uses them."
 
 
@@ -77,7 +81,13 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
     looked: list[tuple[Case, Observation]] = []
     failed: list[tuple[Profiled, LayoutAdviseError]] = []
     seldom: list[PassedOver] = []
+    late: list[PassedOver] = []
+    begun = last = time.monotonic()
     for number, profiled in enumerate(wanted, 1):
+        now, before, last = time.monotonic(), last, time.monotonic()
+        if number > 1 and start.settings.hotspot is None and (now - begun) + (now - before) > most_seconds(start.settings):
+            late = [PassedOver(one.name, one.share, Reason.NOT_MEASURED, LATE) for one in wanted[number - 1 :]]
+            break
         start.progress.stage("trace", f"looking at region {number} of {len(wanted)}: {profiled.name}")
         try:
             case = watch(start, profiled)
@@ -97,7 +107,13 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
     kept = {case.profiled.name for case in cases}
     plain = [one.profiled for one, _ in looked if one.profiled.name not in kept]
     nothing = (PassedOver(one.name, one.share, Reason.NO_RULE_APPLIES, NOTHING) for one in plain)
-    return Surveyed(cases, tuple(failed), (*seldom, *nothing))
+    return Surveyed(cases, tuple(failed), (*seldom, *nothing, *late))
+
+
+def most_seconds(settings: Settings) -> float:
+    """The seconds in which regions that the user does not name are traced before any is studied: none is that would take
+    longer, if it took as long as the one before it."""
+    return CHOOSE.survey_budgets * (MEASURE.budget_s if settings.budget is None else settings.budget)
 
 
 def _same_region(one: Case, other: Case) -> bool:

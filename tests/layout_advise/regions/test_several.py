@@ -192,6 +192,8 @@ def test_a_cold_region_is_begun_early_only(share: float, now: float, late: bool,
     time.longest = 29.0
     assert search.is_late(share) == late
     time.longest = 31.0
+    assert search.is_late(share) == late  # nothing would be told
+    time.answered = True
     assert search.is_late(share)
 
 
@@ -386,6 +388,27 @@ def test_a_region_that_cannot_be_looked_at_costs_its_own_part_only(monkeypatch: 
     assert [one.name for one, _ in found.failed] == ["a", "b"]
     with pytest.raises(ProgramError):
         survey(start, [road.regions["c"], road.regions["a"]])
+
+
+@pytest.mark.parametrize(("hotspot", "traced"), [(None, ["a", "b"]), ("a", ["a", "b", "c", "d"])])
+def test_regions_are_traced_as_long_as_there_is_time_for_it(
+    hotspot: str | None, traced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """metis: five were traced in 102 s, of which one was studied then."""
+    now = [0.0]
+    road = Road(monkeypatch, {name: SnapshotError("it died") for name in "abcd"})
+
+    def watched(start: RunContext, one: Profiled) -> Any:
+        now[0] += 20.0
+        return road.watch(start, one)
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(looking, "watch", watched)
+    given = Settings(("./app",), Path("run"), hotspot=hotspot)
+    start = RunContext(given, cast(Any, None), None, cast(Any, None), Path(), Progress(quiet=True))
+    found = survey(start, list(road.regions.values()))
+    assert [one.name for one, _ in found.failed] == traced
+    assert [one.name for one in found.left_out] == [name for name in road.regions if name not in traced]
 
 
 def test_a_keep_says_nothing_where_most_of_the_time_was_passed_over() -> None:

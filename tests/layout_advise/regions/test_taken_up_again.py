@@ -56,5 +56,5 @@ def test_no_study_is_taken_up_again_that_would_end_too_late(monkeypatch: pytest.
     case = Case(Settings(("./app",), Path("run")), NOTHING, NOTHING, NOTHING, NOTHING, None, NOTHING)
     for until, ends in ((119.0, 60.0), (120.0, 120.0)):
         now[0] = 0.0
-        assert one.study_in_time(case, RunTime(until))[1] is not None
+        assert one.study_in_time(case, RunTime(until, until))[1] is not None
         assert now[0] == ends
