@@ -58,7 +58,7 @@ class RunTime:
 
     @property
     def is_over(self) -> bool:
-        """Whether a study that is begun now would end too late."""
+        """Tells whether a study that is begun now would end too late."""
         return time.monotonic() + self.longest > (self.until if self.answered else self.without)
 
     @contextlib.contextmanager

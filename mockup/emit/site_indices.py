@@ -1,4 +1,4 @@
-"""Where accesses start from: the invariant part of their addresses, cut into digits, and pointers to the fields there."""
+"""The starts of accesses: the invariant part of their addresses, cut into digits, and pointers to the fields there."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class SiteIndices(Text):
         self.enter_inside(entered)
 
     def enter_inside(self, entered: Entered) -> None:
-        """Whether the pointer is one into the structure, which the call brings along where it is not sure."""
+        """Tells whether the pointer is one into the structure, which the call brings along where it is not sure."""
         if entered.inside is not None:
             self.put(f"const int {self.inside(entered.site)} = (int)entered[{entered.inside}];")
 

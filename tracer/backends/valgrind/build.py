@@ -37,7 +37,7 @@ def _compiler() -> str:
 
 
 def _run(command: Sequence[str | Path], folder: Path) -> str:
-    """What a compiler says, whose temporary files are in ``folder``."""
+    """Returns what a compiler says, whose temporary files are in ``folder``."""
     try:
         done = run_compiler(command, folder)
     except OSError as error:
