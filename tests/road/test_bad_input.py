@@ -442,7 +442,7 @@ def stop(folder: Path, stage: str, number: int) -> tuple[subprocess.Popen[str], 
 @pytest.mark.parametrize("stage", [*(pytest.param(s, marks=pytest.mark.slow) for s in STAGES[:-1]), STAGES[-1]])
 def test_ctrl_c(victim: Path, tmp_path: Path, stage: str) -> None:
     process, err = stop(tmp_path, stage, signal.SIGINT)
-    assert process.returncode == 130
+    assert process.returncode == 130, err
     assert "interrupted: everything it started is stopped" in err.splitlines()[-1]
     assert "Traceback" not in err
     check_clean(tmp_path, process.pid)

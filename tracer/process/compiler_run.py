@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -34,6 +35,7 @@ def run_compiler(
         try:
             out, err = running.communicate(timeout=seconds)
         except BaseException:
-            os.killpg(running.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it may just have ended
+                os.killpg(running.pid, signal.SIGKILL)
             raise
     return subprocess.CompletedProcess(command, running.returncode, out, err)

@@ -50,12 +50,21 @@ def test_a_compiler_is_told_its_time_and_leaves_nothing(tmp_path: Path, monkeypa
     check_gone(tmp_path)
 
 
-def test_an_interrupted_compiler_leaves_nothing(tmp_path: Path) -> None:
+QUICK = """#!/bin/sh
+echo $$ > linker
+sleep 0.1
+"""
+
+
+@pytest.mark.parametrize("script", [LINKS, QUICK], ids=["runs on", "just ends"])
+def test_an_interrupted_compiler_leaves_nothing(script: str, tmp_path: Path) -> None:
+    compiler = slow_compiler(tmp_path)
+    compiler.write_text(script)
     text = f"""
 from pathlib import Path
 from layout_advise.tracer.process.compiler_run import run_compiler
 try:
-    run_compiler([{str(slow_compiler(tmp_path))!r}], Path({str(tmp_path)!r}))
+    run_compiler([{str(compiler)!r}], Path({str(tmp_path)!r}))
 except KeyboardInterrupt:
     raise SystemExit(130)
 """
