@@ -106,7 +106,7 @@ def test_an_arena_among_objects_of_their_own_is_measured(tmp_path: Path) -> None
     assert all(c.verification is not None and c.verification.calls == 3 for c in made)
     assert {check.id: check.ok for check in report.quality.checks}["wrong-map"]
     assert any(c.speedup is not None for c in made)
-    (control,) = tmp_path.rglob("identity-reindexed.c")
+    (control,) = tmp_path.rglob(f"identity-reindexed-{structure.id}.c")
     assert "LA_WITHIN" in control.read_text()
 
 
