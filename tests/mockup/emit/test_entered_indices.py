@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -89,12 +90,7 @@ def test_a_pointer_into_the_structure_or_elsewhere_is_tested_once(kind: str, blo
     count, out = np.array([8], np.int64), np.zeros(1, np.float32)
     case.arrays = [data, own, count, out]
     pointers = [data.ctypes.data + 60 * 7 + 12, own.ctypes.data, data.ctypes.data + 60 * 20 + 12]
-    records = []
-    for pointer in pointers:
-        case.integers = [pointer, count.ctypes.data, out.ctypes.data]
-        source = emit_mockup(case.lifted, None, empty_trace(case), (), check=True)
-        records.append(run_mockup(source, tmp_path / f"{pointer}.so", case.integers, (), records=1 << 10).records)
-    trace = trace_of(case.lifted, np.concatenate(records), references_of(case.lifted), "length")
+    trace = traced_from(case, pointers, tmp_path)
     fields = tuple(Field(f"f{12 + 4 * k}", 12 + 4 * k, 4) for k in range(8))
     shape = Structure("s0", "memory", data.ctypes.data, data.nbytes, (Dim(24, 60),), fields, (), data.ctypes.data)
     assert bind(case.lifted, trace, (shape,)).shared
@@ -104,12 +100,7 @@ def test_a_pointer_into_the_structure_or_elsewhere_is_tested_once(kind: str, blo
     kernel = kernel_of(text)
     assert "LA_WITHIN" not in kernel
     assert bool(re.search(r"\(inside\d+ \? [^;]*\)\) \+ 4 \* i", kernel)) == (kind == "compact")
-    for pointer in pointers:
-        integers = [pointer, count.ctypes.data, out.ctypes.data]
-        case.native.function(*(ctypes.c_int64(number) for number in integers))
-        expected, out[0] = out[0], 0
-        run_mockup(text, tmp_path / f"new{pointer}.so", integers, (), flags=("-O2", "-ffp-contract=off"))
-        assert out[0] == expected
+    check_from(case, pointers, text, tmp_path)
 
 
 ALONG = """
@@ -131,20 +122,32 @@ def test_neighbours_of_a_pointer_into_the_structure_or_elsewhere(kind: str, bloc
     count, out = np.array([8], np.int64), np.zeros(1, np.float32)
     case.arrays = [data, own, count, out]
     pointers = [data.ctypes.data + 8 * 7, own.ctypes.data + 16, data.ctypes.data + 8 * 12]
-    records = []
-    for pointer in pointers:
-        case.integers = [pointer, count.ctypes.data, out.ctypes.data]
-        source = emit_mockup(case.lifted, None, empty_trace(case), (), check=True)
-        records.append(run_mockup(source, tmp_path / f"{pointer}.so", case.integers, (), records=1 << 10).records)
-    trace = trace_of(case.lifted, np.concatenate(records), references_of(case.lifted), "along")
+    trace = traced_from(case, pointers, tmp_path)
     fields = tuple(Field(name, at, 4, "float") for name, at in (("x", 0), ("y", 4)))
     shape = Structure("s0", "points", data.ctypes.data, data.nbytes, (Dim(24, 8),), fields, (), data.ctypes.data)
     text = emit(case.lifted, candidate(relayout(shape, kind, block)), trace, (shape,)).text
+    check_from(case, pointers, text, tmp_path)
+
+
+def traced_from(case: Case, pointers: Sequence[int], folder: Path) -> Trace:
+    """The calls with each pointer in the place of the first argument, traced as one."""
+    count, out = (array.ctypes.data for array in case.arrays[-2:])
+    records = []
+    for pointer in pointers:
+        case.integers = [pointer, count, out]
+        source = emit_mockup(case.lifted, None, empty_trace(case), (), check=True)
+        records.append(run_mockup(source, folder / f"{pointer}.so", case.integers, (), records=1 << 10).records)
+    return trace_of(case.lifted, np.concatenate(records), references_of(case.lifted), case.lifted.symbol)
+
+
+def check_from(case: Case, pointers: Sequence[int], text: str, folder: Path) -> None:
+    """The mock-up leaves what the function does, with each pointer in the place of the first argument."""
+    count, out = case.arrays[-2:]
     for pointer in pointers:
         integers = [pointer, count.ctypes.data, out.ctypes.data]
         case.native.function(*(ctypes.c_int64(number) for number in integers))
         expected, out[0] = out[0], 0
-        run_mockup(text, tmp_path / f"new{pointer}.so", integers, (), flags=("-O2", "-ffp-contract=off"))
+        run_mockup(text, folder / f"new{pointer}.so", integers, (), flags=("-O2", "-ffp-contract=off"))
         assert out[0] == expected
 
 
