@@ -69,9 +69,14 @@ class RunTime:
         self.longest = max(self.longest, time.monotonic() - begun)
 
 
+def no_less(budget: float | None) -> float:
+    """The budget, but no less than the usual one: who wants less measured does not have tracing and compiling cut short."""
+    return max(MEASURE.budget_s, budget or 0.0)
+
+
 def run_time(budget: float | None) -> RunTime:
     """The time of a run that begins now; ``budget`` as of :func:`run_seconds`."""
-    now, each = time.monotonic(), MEASURE.budget_s if budget is None else budget
+    now, each = time.monotonic(), no_less(budget)
     return RunTime(now + CHOOSE.run_budgets * each, now + CHOOSE.open_budgets * each)
 
 

@@ -16,7 +16,6 @@ from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, Sampled
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
-from layout_advise.measure.policy import MEASURE
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation, united
 from layout_advise.observe.stage import observe_call
@@ -24,6 +23,7 @@ from layout_advise.propose.proposals import propose
 from layout_advise.propose.shared_candidates import place_of, shared_candidates
 from layout_advise.reasons import Reason
 from layout_advise.regions.one import RunContext, watch
+from layout_advise.regions.run_seconds import no_less
 from layout_advise.reports.model.contract import PassedOver
 from layout_advise.tracer.program.binary import ElfBinary
 
@@ -113,7 +113,7 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
 def most_seconds(settings: Settings) -> float:
     """The seconds in which regions that the user does not name are traced before any is studied: none is that would take
     longer, if it took as long as the one before it."""
-    return CHOOSE.survey_budgets * (MEASURE.budget_s if settings.budget is None else settings.budget)
+    return CHOOSE.survey_budgets * no_less(settings.budget)
 
 
 def _same_region(one: Case, other: Case) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layout_advise.measure.policy import MEASURE
-from layout_advise.regions.run_seconds import RunSeconds, run_seconds
+from layout_advise.regions.run_seconds import RunSeconds, run_seconds, run_time
 
 
 def spent(budget: float, shares: list[float], part: float = 1.0) -> list[float]:
@@ -51,3 +51,12 @@ def test_the_plan_has_what_the_regions_left() -> None:
     assert seconds.after(90.0).for_plan == 30.0
     assert seconds.after(30.0).for_plan == 60.0
     assert seconds.after(150.0).for_plan == MEASURE.live_s
+
+
+@pytest.mark.parametrize(("budget", "each"), [(None, 60.0), (5.0, 60.0), (100.0, 100.0)])
+def test_the_time_of_a_run_is_not_cut_short_where_less_is_to_be_measured(
+    budget: float | None, each: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 7.0)
+    found = run_time(budget)
+    assert (found.until, found.without) == (7.0 + 4 * each, 7.0 + 5 * each)
