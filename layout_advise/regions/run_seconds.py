@@ -63,10 +63,12 @@ class RunTime:
 
     @contextlib.contextmanager
     def studying(self) -> Iterator[None]:
-        """Around each study: how long it takes."""
+        """Around each study, also one that fails: how long it takes."""
         begun = time.monotonic()
-        yield
-        self.longest = max(self.longest, time.monotonic() - begun)
+        try:
+            yield
+        finally:
+            self.longest = max(self.longest, time.monotonic() - begun)
 
 
 def no_less(budget: float | None) -> float:

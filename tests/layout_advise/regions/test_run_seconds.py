@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from layout_advise.measure.policy import MEASURE
-from layout_advise.regions.run_seconds import RunSeconds, run_seconds, run_time
+from layout_advise.regions.run_seconds import RunSeconds, RunTime, run_seconds, run_time
 
 
 def spent(budget: float, shares: list[float], part: float = 1.0) -> list[float]:
@@ -60,3 +60,12 @@ def test_the_time_of_a_run_is_not_cut_short_where_less_is_to_be_measured(
     monkeypatch.setattr("time.monotonic", lambda: 7.0)
     found = run_time(budget)
     assert (found.until, found.without) == (7.0 + 4 * each, 7.0 + 5 * each)
+
+
+def test_a_study_that_fails_took_its_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter((7.0, 97.0))
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    found = RunTime()
+    with pytest.raises(ZeroDivisionError), found.studying():
+        raise ZeroDivisionError
+    assert found.longest == 90.0
