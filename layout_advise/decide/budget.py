@@ -22,6 +22,7 @@ from layout_advise.mockup.timing.variants import (
     IDENTITY_UNROLLED,
     ORIGINAL,
     SCALAR,
+    Variant,
     reindexed_for,
 )
 from layout_advise.reports.words.quantities import nanoseconds
@@ -52,7 +53,7 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
             *_put_back(one, timings, around),
             *_place(one, timings, around),
             *_promise(one, results),
-            *(_vectors(one, slowed) if slowed is not None else ()),
+            *(_vectors(one, slowed, timings, around.mode) if slowed is not None else ()),
             *_indices(one, timings, around),
         ]
         found.append(replace(one, doubts=(*one.doubts, *doubts)) if one.counted is not None else one)
@@ -138,28 +139,40 @@ def _promise(one: Measured, results: Sequence[Measured]) -> list[Doubt]:
     return [Doubt("promises", other.speedup.lo, one.counted.hi, "with `restrict`, which tells the compiler more")]
 
 
-def _slowed_form(timings: Timings, best: float, around: Circumstances, one: Measured) -> float | None:
-    """By which factor the form that a candidate is made of (scalar, or with loops as written out) slows the unchanged
-    layout, where that can explain that none of them gains; None where it cannot.
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The unchanged layout in the form that a candidate is made of, and by which factor that slows it."""
+
+    unchanged: Variant
+    slows: float
+
+
+def _slowed_form(timings: Timings, best: float, around: Circumstances, one: Measured) -> _Form | None:
+    """The form that a candidate is made of (scalar, or with loops as written out), where that it slows the unchanged layout
+    can explain that none of them gains; None where it cannot.
 
     Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged. Where it found
     them in the candidate too, it does not lack them; where the unchanged mock-up is as slow with vectors as without, that is
     told by the form."""
     form = timings.ratio(IDENTITY_UNROLLED, ORIGINAL, around.mode) if around.unrolled else None
     if form is not None and form.median > DECIDE.scalar_limit:
-        return form.median
+        return _Form(IDENTITY_UNROLLED, form.median)
     cost = timings.ratio(SCALAR, ORIGINAL, around.mode) if not one.vectorised else None
     if cost is None or cost.median <= DECIDE.scalar_limit or best >= cost.median**-0.5:
         return None
     lost = timings.ratio(SCALAR, IDENTITY, around.mode)
-    return cost.median if lost is None or lost.hi > DECIDE.scalar_limit else None
+    return _Form(SCALAR, cost.median) if lost is None or lost.hi > DECIDE.scalar_limit else None
 
 
-def _vectors(one: Measured, slowed: float) -> list[Doubt]:
+def _vectors(one: Measured, form: _Form, timings: Timings, mode: Mode) -> list[Doubt]:
+    """In the original's form a layout gains what it gains over the unchanged one in its own: both are timed side by side.
+    The product of both ratios would carry the doubts of each; it stands where the two were in no process together."""
     if one.counted is None:
         return []
-    how = f"its form alone slows the unchanged layout by a factor of {slowed:.1f}"
-    return [Doubt("vectors", one.counted.lo, one.counted.hi * slowed, how)]
+    over = timings.ratio(form.unchanged, one.name, mode)
+    hi = one.counted.hi * form.slows if over is None else max(one.counted.hi, over.hi)
+    how = f"its form alone slows the unchanged layout by a factor of {form.slows:.1f}"
+    return [Doubt("vectors", one.counted.lo, hi, how)]
 
 
 def _indices(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
