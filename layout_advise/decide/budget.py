@@ -115,14 +115,14 @@ def place_doubts(one: Measured, timings: Timings, around: Circumstances) -> tupl
     with its place: what a layout does at any place then says little."""
     if one.counted is None:
         return ()
-    over, places, found = (ORIGINAL, identity_of(timings, one.name)), places_of(timings, one.name), []
-    gains = [[r.median for o in over if (r := timings.ratio(o, n, around.mode)) is not None] for n in places]
-    if len(places) > 1 and all(gains):
-        lo, hi = min(map(min, gains)), max(map(min, gains))
-        found.append(Doubt("placement", lo, hi, f"with its code at {len(places)} addresses"))
-    same = [r.median for n in (IDENTITY, *IDENTITY.elsewhere) if (r := timings.ratio(n, ORIGINAL, around.mode)) is not None]
-    spread = max(same) / min(same) if same else 1.0
-    if around.branches and spread > DECIDE.place_spread:
+    places, found = places_of(timings, one.name), []
+    moved, unchanged = (timings.at_places(names, around.mode) for names in (places, places_of(timings, IDENTITY)))
+    over = [r.median for o in (ORIGINAL, identity_of(timings, one.name)) if (r := timings.ratio(o, one.name, around.mode))]
+    if len(places) > 1 and moved is not None and over:
+        gains = [ratio / factor for ratio in over for factor in moved.factors]
+        found.append(Doubt("placement", min(gains), max(gains), f"with its code at {len(places)} addresses"))
+    if around.branches and unchanged is not None and unchanged.spread > DECIDE.place_spread:
+        spread = unchanged.spread
         how = f"the unchanged mock-up's time differs by a factor of {spread:.2f} with the place of its code"
         found.append(Doubt("placement", one.counted.lo / spread, one.counted.hi * spread, how))
     return tuple(found)

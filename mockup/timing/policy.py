@@ -98,6 +98,12 @@ class TimingPolicy:
         "The same over processes which share a cache and the memory with others, some more than they like and few less.",
         45,
     )
+    fewest_at_place: int = limit(
+        4,
+        "processes",
+        "Where fewer timed a build at its own place, those that timed it at another differ as they do.",
+        102,
+    )
     fewest_calm: int = limit(3, "processes", "In fewer restored processes with undisturbed calls, all calls count.", 22)
 
 

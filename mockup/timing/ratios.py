@@ -63,6 +63,12 @@ def gain(timings: Timings, name: Variant) -> Ratio | None:
 
 
 def _wherever(timings: Timings, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> Ratio | None:
+    own = timings.ratio(over[0], under[0], mode)
+    above, below = timings.at_places(over, mode), timings.at_places(under, mode)
+    if own is not None and above is not None and below is not None and above.sure and below.sure:
+        factor = above.mean / below.mean
+        lo, hi = own.lo * above.least / below.most, own.hi * above.most / below.least
+        return Ratio(own.median * factor, lo, hi, own.restores)
     rows = [[r for a in over if (r := timings.ratio(a, b, mode)) is not None] for b in under]
     found = [r for row in rows for r in row]
     if not found:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layout_advise.mockup.timing.canary import Canary, fastest
+from layout_advise.mockup.timing.places import AtPlaces, at_places
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import (
     Ratio,
@@ -264,6 +265,18 @@ class Timings:
         found = undisturbed_ratio(above, below) if together else unpaired_ratio(above, below)
         factor = self._slowed(under, mode, undisturbed(below)) / self._slowed(over, mode, undisturbed(above))
         return Ratio(factor * found.median, factor * found.lo, factor * found.hi, found.restores)
+
+    def at_places(self, places: Sequence[Variant], mode: Mode) -> AtPlaces | None:
+        """What the code of a build takes at ``places``, of which its own is the first and those that no process timed are
+        left out; None where none timed the own one."""
+        times, key = [[ns for ns in self.processes(name, mode) if ns] for name in places], ("places", *places, mode)
+        if not times[0]:
+            return None
+        found = self._worked_out.get(key)
+        if not isinstance(found, AtPlaces):
+            quantile = TIMING.typical if self.typical else TIMING.undisturbed
+            found = self._worked_out[key] = at_places(times[0], [one for one in times[1:] if one], quantile)
+        return found
 
     def _of_processes(self, name: Variant, over: Variant, under: Variant, mode: Mode) -> list[float]:
         """The times of one of both in all processes; those of the original's two, where it is held against another."""
