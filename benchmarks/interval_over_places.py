@@ -51,7 +51,9 @@ def told(timings: Timings) -> Interval:
 
 def hull(timings: Timings) -> Interval:
     """The hull of the intervals of all pairs of places, each by itself."""
-    ratios: Sequence[Ratio | None] = [timings.ratio(a, b) for a in places_of(timings, IDENTITY) for b in places_of(timings, C1)]
+    ratios: Sequence[Ratio | None] = [
+        timings.ratio(a, b) for a in places_of(timings, IDENTITY) for b in places_of(timings, C1)
+    ]
     known = [one for one in ratios if one is not None]
     return min(one.lo for one in known), max(one.hi for one in known)
 

@@ -152,7 +152,7 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     apart = source.branches and decided.decision is not None and not decided.decision.alike
     retry: InBatches | LongCall | None = InBatches() if apart else None
     ns = () if decided.settled else times_of_original(decided.timings)
-    why = unlike_program(case, ns, decided.verified.unlike)
+    why = unlike_program(case, seen, ns, decided.verified.unlike)
     decided = decided if why is None else replace(decided, verdict=why)
     if why is not None or (decided.decision is None and decided.verdict.reason == Reason.NOT_IN_SITU):
         complete, retry = True, LongCall()
@@ -221,9 +221,9 @@ def _problem(verified: Verified) -> Verdict | None:
 
 def _unlike_alone(case: Case, seen: Observation, verified: Verified, copies: Snapshots) -> Verdict | None:
     """Why a batch is not timed that takes another time than in the program: the original alone shows it in seconds."""
-    if case.batch is None or not verified.unlike:
+    if case.batch is None or seen.puts is not None or not verified.unlike:
         return None
-    return unlike_program(case, times_of_original(time_original(case, seen, copies)), verified.unlike)
+    return unlike_program(case, seen, times_of_original(time_original(case, seen, copies)), verified.unlike)
 
 
 def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Verified) -> KindTimed:

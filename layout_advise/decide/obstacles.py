@@ -10,6 +10,7 @@ from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.verdict import undecided
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.observe.case import Case
+from layout_advise.observe.observe import Observation
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import NotLifted, Verdict
 from layout_advise.reports.words.quantities import nanoseconds
@@ -54,11 +55,19 @@ def unlifted(stopped: NotLifted, replayed: str) -> Verdict:
     return undecided(Reason.NOT_LIFTED, text + replayed)
 
 
-def unlike_program(case: Case, ns: Sequence[float], written: int | None) -> Verdict | None:
+def unlike_program(case: Case, seen: Observation, ns: Sequence[float], written: int | None) -> Verdict | None:
     """Why the times ``ns`` of a batch, with warm and with flushed caches, say nothing of the program: it takes another time
-    there, and between the calls the program has ``written`` bytes that the calls touch, which is not repeated."""
+    there, and between the calls the program has ``written`` bytes that the calls touch, which is not repeated. Where it is
+    put back each call has what it has in the program: another time is that of caches and branches, and a doubt."""
     told = case.chosen.in_situ_ns
-    if case.batch is None or not written or not told or not ns or any(agree(one, told) for one in ns):
+    if (
+        case.batch is None
+        or seen.puts is not None
+        or not written
+        or not told
+        or not ns
+        or any(agree(one, told) for one in ns)
+    ):
         return None
     text = (
         f"its calls are too short to be timed by themselves, and {case.batch.size:,} of them take {nanoseconds(told)} one "
