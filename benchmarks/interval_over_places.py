@@ -1,4 +1,4 @@
-"""How often the interval over several places of the code holds the truth: ``python benchmarks/interval_over_places.py``.
+"""The interval over several places of code against the truth: ``python benchmarks/interval_over_places.py``.
 
 Simulated, as the truth must be known: nine processes time a candidate and the unchanged mock-up at their own places, and in
 turn at three others; each place takes another time, others slow a part of the processes. The interval that is told is held

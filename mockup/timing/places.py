@@ -1,4 +1,4 @@
-"""How much longer the code of a build takes at other places, each of which few processes have timed
+"""Code at other places than its own: how much longer it takes there, where few processes have timed each
 (``docs/decisions/0102``)."""
 
 from __future__ import annotations

@@ -267,8 +267,8 @@ class Timings:
         return Ratio(factor * found.median, factor * found.lo, factor * found.hi, found.restores)
 
     def at_places(self, places: Sequence[Variant], mode: Mode) -> AtPlaces | None:
-        """What the code of a build takes at ``places``, of which its own is the first and those that no process timed are
-        left out; None where none timed the own one."""
+        """The factors of a build's ``places``, of which its own is the first and those that no process timed are left out;
+        None where none timed the own one."""
         times, key = [[ns for ns in self.processes(name, mode) if ns] for name in places], ("places", *places, mode)
         if not times[0]:
             return None

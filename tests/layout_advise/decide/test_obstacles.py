@@ -1,4 +1,4 @@
-"""What ends a study before a candidate is timed."""
+"""Reasons to end a study before a candidate is timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What code takes at other places, from few processes: how far their differences count."""
+"""Code at other places, timed by few processes: how far their differences count."""
 
 from __future__ import annotations
 
