@@ -87,8 +87,7 @@ class ChoosePolicy:
     most_rounds: int = limit(8, "count", "So often a region is taken up again for ways that further calls took.", 59)
     least_caller_share: float = limit(0.2, "part", "Of a region's samples: a caller with less is not studied for it.", 61)
     least_other_share: float = limit(0.05, "part", "Of all samples: no other function with less is studied instead.", 61)
-    most_regions: int = limit(6, "count", "At most so many regions are looked at for one that gives an answer ...", 61)
-    regions_part: float = limit(1.5, "part", "... none begun after so many times the seconds for measuring (--budget).", 61)
+    most_regions: int = limit(6, "count", "At most so many regions are looked at for one that gives an answer.", 61)
     most_passed_over: float = limit(0.5, "part", "Of all samples: with more of them passed over, nothing is kept.", 61)
     held_share: float = limit(0.9, "part", "Of all samples: regions are studied until they hold so many.", 66)
     least_region_share: float = limit(0.05, "part", "Of all samples: a further region has so many for itself.", 66)
@@ -104,7 +103,13 @@ class ChoosePolicy:
         "long as the longest one before it ...",
         87,
     )
-    open_budgets: float = limit(5.0, "budgets", "... within so many where no region has an answer yet.", 87)
+    open_budgets: float = limit(4.5, "budgets", "... within so many where no region has an answer yet.", 87)
+    mostly_answered: float = limit(
+        0.5,
+        "part",
+        "Of all samples: where regions with an answer have so many, a further one is begun early in the run only.",
+        87,
+    )
     survey_budgets: float = limit(
         0.75,
         "budgets",

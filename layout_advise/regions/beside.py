@@ -52,8 +52,8 @@ class Search:
     start: RunContext
     since: float
     until: float
-    """No region is begun after this time (monotonic seconds), but the first; one with fewer samples than the hottest has
-    less of the time from ``since`` on."""
+    """No region is begun after this time (monotonic seconds) where most of the samples have an answer; one with fewer
+    samples than the hottest has less of the time from ``since`` on."""
     failed: list[tuple[Profiled, LayoutAdviseError]]
     known: set[tuple[Key, int]]
     free_id: int
@@ -67,9 +67,12 @@ class Search:
 
     def is_late(self, share: float) -> bool:
         """Tells whether a region with this share of the samples is no longer begun: compiling and comparing takes as long
-        for a cold one as for a hot one."""
+        for a cold one as for a hot one. As long as most of the samples have no answer, the time of the run is all there
+        is."""
+        if self.start.time.is_over or self.start.time.answered < CHOOSE.mostly_answered:
+            return self.start.time.is_over
         part = min(1.0, share / self.seconds.hottest) if self.seconds.hottest else 1.0
-        return self.start.time.is_over or time.monotonic() > self.since + math.sqrt(part) * (self.until - self.since)
+        return time.monotonic() > self.since + math.sqrt(part) * (self.until - self.since)
 
     def look(self, region: Profiled | Case, waiting: Sequence[float] = ()) -> Looked | None:
         """Studies a region, after which others with these shares come; None where it is known already, or fails, or the time
@@ -96,7 +99,7 @@ class Search:
         self.seconds = self.seconds.after(studied.took)
         self.known.add(place_of(case))
         found = Looked(case, studied)
-        self.start.time.answered |= found.answers
+        self.start.time.answered += case.profiled.share if found.answers else 0.0
         if not found.answers:
             self.start.progress.note(f"no clear answer from {case.profiled.name}: {clause(found.reason)}")
         return found

@@ -11,7 +11,6 @@ from layout_advise.choose.profile import Profiled
 from layout_advise.decide.verdict import undecided
 from layout_advise.describe.studied import Studied
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.measure.policy import MEASURE
 from layout_advise.observe.case import Case
 from layout_advise.reasons import MEASURED, Reason
 from layout_advise.regions.one import RunContext, loop_of
@@ -100,12 +99,6 @@ def near(start: RunContext, last: Looked) -> Iterator[Profiled | Case]:
         yield smaller
     if last.reason in CALLERS_MAY_DO and profiled.nest is None and start.settings.hotspot is None:
         yield from callers(profiled, start.main)
-
-
-def seconds_for_regions(start: RunContext) -> float:
-    """So long after the first region further ones are begun."""
-    budget = start.settings.budget
-    return CHOOSE.regions_part * (budget if budget is not None else MEASURE.budget_s)
 
 
 def failed_row(profiled: Profiled, error: LayoutAdviseError) -> PassedOver:

@@ -54,7 +54,8 @@ class RunTime:
     until: float = math.inf
     without: float = math.inf
     longest: float = 0.0
-    answered: bool = False
+    answered: float = 0.0
+    """The part of the samples that regions with an answer have."""
 
     @property
     def is_over(self) -> bool:

@@ -5,7 +5,6 @@ Which of them comes next follows from why the last one failed (``docs/decisions/
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -28,7 +27,6 @@ from layout_advise.regions.looked import (
     place_of,
     profiled_of,
     row_of,
-    seconds_for_regions,
     with_passed_over,
 )
 from layout_advise.regions.one import RunContext, study_in_time, watch
@@ -60,7 +58,7 @@ def _with_left_out(told: Told, surveyed: Surveyed) -> Told:
 
 def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told | None:
     """The first region that gives an answer; those that failed before are not looked at again."""
-    settings, begun, until = start.settings, time.monotonic(), seconds_for_regions(start)
+    settings = start.settings
     seconds = run_seconds(settings.budget, (profiled.share,))
     looked: list[Looked] = []
     failed = list(surveyed.failed)
@@ -70,7 +68,7 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
     known: set[tuple[Key, int]] = {place_of(one) for one, _ in failed}
     for _ in range(CHOOSE.most_regions):
         one = next((region for region in waiting if place_of(region) not in known), None)
-        if one is None or (known and (time.monotonic() - begun > until or start.time.is_over)):
+        if one is None or (known and start.time.is_over):
             break
         known.add(place_of(one))
         if len(known) > 1:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.describe.checks import Conditions
@@ -77,9 +78,9 @@ class Road:
         hotspot = msgspec.structs.replace(report(verdict).hotspots[0], most_gain=self.most_gain.get(case.profiled.name))
         return case, Studied(hotspot, Conditions(None, None, 0.0, None, False, None, 0, None), took=self.takes)
 
-    def run(self, **settings: Any) -> Told | None:
+    def run(self, time: RunTime | None = None, **settings: Any) -> Told | None:
         given = replace(Settings(("./app",), Path("run")), **settings)
-        start = RunContext(given, cast(Any, None), None, cast(Any, None), Path(), Progress(quiet=True))
+        start = RunContext(given, cast(Any, None), None, cast(Any, None), Path(), Progress(quiet=True), time or RunTime())
         return study_regions(start, next(iter(self.regions.values())))
 
 
@@ -140,9 +141,9 @@ def test_the_hotspot_that_the_user_names_has_no_other_in_its_place(monkeypatch: 
 
 def test_no_further_region_is_begun_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     road = Road(monkeypatch, {name: undecided(Reason.NOT_LIFTED) for name in "abcdefghij"})
-    assert road.run(budget=0.0) is not None
+    assert road.run(RunTime(0.0, 0.0)) is not None
     assert road.looked == ["a"]
-    assert road.run() is not None
+    assert road.run(budget=0.0) is not None
     assert road.looked[1:] == list("abcdef")
 
 
@@ -187,13 +188,18 @@ def test_a_cold_region_is_begun_early_only(share: float, now: float, late: bool,
     start = cast(Any, SimpleNamespace(time=time))
     search = side_by_side.Search(start, 100.0, 200.0, [], set(), 0, RunSeconds(60.0, 0.8))
     monkeypatch.setattr("time.monotonic", lambda: now)
+    time.answered = CHOOSE.mostly_answered
     assert search.is_late(share) == late
     time.until = now + 30.0
     time.longest = 29.0
     assert search.is_late(share) == late
+    time.answered -= 0.01
+    assert not search.is_late(share)  # most of the samples have no answer
     time.longest = 31.0
-    assert search.is_late(share) == late  # nothing would be told
-    time.answered = True
+    assert search.is_late(share)
+    time.answered = 0.0
+    assert not search.is_late(share)  # nothing would be told
+    time.without = now + 30.0
     assert search.is_late(share)
 
 
@@ -360,10 +366,13 @@ def test_a_change_of_one_of_several_is_told_before_a_keep(monkeypatch: pytest.Mo
 def test_of_several_regions_the_first_is_studied_however_little_time_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     road = Road(monkeypatch, {"a": KEEP, "b": KEEP})
     beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
-    outcome = road.run(budget=0.0)
+    outcome = road.run(RunTime(0.0, 0.0))
     assert outcome is not None
     assert (outcome.case.profiled.name, outcome.beside) == ("a", ())
     assert [(one.name, one.reason) for one in outcome.passed_over] == [("b", Reason.NOT_MEASURED)]
+    outcome = road.run(budget=0.0)
+    assert outcome is not None
+    assert [one.case.profiled.name for one in outcome.beside] == ["b"]  # less to be measured is no less to be studied
 
 
 def test_a_region_that_was_left_out_is_told_with_the_only_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
