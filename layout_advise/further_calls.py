@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.build.stage import Built, build_at_call
 from layout_advise.choose.policy import CHOOSE
-from layout_advise.errors import SnapshotError, TraceError
+from layout_advise.errors import ProgramError, SnapshotError, TraceError
 from layout_advise.mockup.evidence.kept_calls import taken_after_all
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
@@ -19,6 +19,7 @@ from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.source import Source, source_of
 from layout_advise.tracer.process.stopped_program import StoppedProgram
 from layout_advise.tracer.snapshot.recorded_calls import RSP
+from layout_advise.tracer.trace.trace import Trace
 from layout_advise.verify.compare import Findings, compared, differing, rejected
 from layout_advise.verify.stage import Verified, verify_first
 from layout_advise.verify.verify import NOTHING_CHANGED, Finding
@@ -72,6 +73,20 @@ def verify_at(
     here = compared(space, program, source, built.mockups)
     told = {variant: finding for variant, finding in here.items() if finding.reason != NOTHING_CHANGED}
     return built, rejected(found, good, told, built.mockups, choices, call), told.keys() == here.keys()
+
+
+def traces_ahead(case: Case) -> tuple[Trace, ...]:
+    """The further calls that mock-ups are compared at, traced beforehand, as far as they can be: a way that one of them
+    takes would end the mock-ups, which are not made yet."""
+    found = []
+    for call in case.calls_compared[1:]:
+        case.space.progress.step(f"looking at the ways that call {call} takes")
+        try:
+            with case.park(call) as program:
+                found.append(case.observe(program, call).trace)
+        except (ProgramError, SnapshotError, TraceError):  # it is told where they are compared
+            break
+    return tuple(found)
 
 
 def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Verified) -> Verified:

@@ -38,7 +38,7 @@ from layout_advise.describe.studied import (
     modelled_conditions,
 )
 from layout_advise.errors import SnapshotError, TraceError
-from layout_advise.further_calls import AtKind, verify_all
+from layout_advise.further_calls import AtKind, traces_ahead, verify_all
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import contest_of, raw
@@ -112,7 +112,8 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | AnotherKind | None:
         case = observed.case
         hopeless = obstacle(case) or truncated(case, observed.seen.trace)
         others = Others() if hopeless is not None else observe_others(case, stack, snapshots)
-        proposed = propose_layouts(observed, [one.seen for one in others.tried], parked.read)
+        ahead = partial(traces_ahead, case) if hopeless is None and until != "explore" else tuple
+        proposed = propose_layouts(observed, [one.seen for one in others.tried], parked.read, ahead)
         if until == "explore":
             return None
         progress.stage("measure", "compiling mock-ups")

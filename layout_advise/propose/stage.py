@@ -9,7 +9,7 @@ from functools import partial
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.evidence.binding import bind_references
-from layout_advise.mockup.evidence.kept_calls import ended_ways, never_taken, strings_of
+from layout_advise.mockup.evidence.kept_calls import ended_ways, never_taken, strings_of, taken_after_all
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken
@@ -31,17 +31,21 @@ from layout_advise.propose.untaken_fields import with_reachable
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.program.dwarf_types import ResultKind
+from layout_advise.tracer.trace.trace import Trace
 
 
-def propose_layouts(observed: Observed, others: Sequence[Observation], read: Callable[[int, int], bytes]) -> Proposed:
+def propose_layouts(
+    observed: Observed,
+    others: Sequence[Observation],
+    read: Callable[[int, int], bytes],
+    ahead: Callable[[], Sequence[Trace]] = tuple,
+) -> Proposed:
     """Candidate layouts of what the call touches, with its structures as the calls of other kinds (``others``) use them too.
-    ``read`` reads the program's memory at the call's entry."""
+    ``read`` reads the program's memory at the call's entry; ``ahead`` traces the further calls that mock-ups are going to be
+    compared at, where the ways that these take matter."""
     case = observed.case
     seen = with_further_calls(case, observed.seen, others)
-    untaken = never_taken(seen.trace, [other.trace for other in others], case.taken)
-    kind = "none" if case.profiled.threaded else case.profiled.module.result_kind(case.profiled.function)
-    again = partial(attempt, seen.region, kind, case.outs, case.known, untaken, calls=not case.profiled.threaded)
-    lifted = with_strings_as_loops(again(), seen, again)
+    lifted, untaken = lifted_for_all(case, seen, [other.trace for other in others], ahead)
     source: Source | NotLiftedError
     if isinstance(lifted, Lifted):
         seen = with_untaken_fields(linearise(seen, lifted), lifted, untaken, calls=not case.profiled.threaded)
@@ -55,6 +59,26 @@ def propose_layouts(observed: Observed, others: Sequence[Observation], read: Cal
     found = with_given(case, found)
     write_atomically(case.space.region.candidates, json.dumps([plain(c) for c in found.candidates], indent=1).encode())
     return found
+
+
+def lifted_for_all(
+    case: Case, seen: Observation, others: Sequence[Trace], ahead: Callable[[], Sequence[Trace]]
+) -> tuple[Lifted | NotLiftedError, frozenset[int]]:
+    """The lifted hotspot, whose ways do not end where a call that is traced ``ahead`` goes on, and where code begins that no
+    call runs. Each way more may have ends of its own."""
+    taken, further = case.taken, list[Trace]()
+    while True:
+        untaken = never_taken(seen.trace, others, taken)
+        kind = "none" if case.profiled.threaded else case.profiled.module.result_kind(case.profiled.function)
+        again = partial(attempt, seen.region, kind, case.outs, case.known, untaken, calls=not case.profiled.threaded)
+        lifted = with_strings_as_loops(again(), seen, again)
+        if not isinstance(lifted, Lifted) or not ended_ways(lifted):
+            return lifted, untaken
+        further = further or list(ahead())
+        ways = frozenset[int]().union(*(taken_after_all(lifted, seen.trace, trace) for trace in further)) - taken
+        if not ways:
+            return lifted, untaken
+        taken |= ways
 
 
 def with_given(case: Case, found: Proposed) -> Proposed:
