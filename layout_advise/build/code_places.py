@@ -35,8 +35,7 @@ def moved(items: Iterable[Mockup], compiler: str) -> dict[Variant, Path]:
 def _moved(item: Mockup, variant: Variant, by: int, compiler: str) -> Path | None:
     assert item.path is not None
     text = item.source if item.late is None or variant.placement == 1 else item.late.source
-    flags = (*item.flags, f"-fpatchable-function-entry={by}")
-    return build(text, item.path.with_name(f"{variant}.so"), compiler, flags).path
+    return build(text, item.path.with_name(f"{variant}.so"), compiler, item.flags, moved_by=by).path
 
 
 def have_room(candidates: Iterable[Candidate]) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shlex
 import subprocess
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,13 +15,14 @@ from pathlib import Path
 
 from layout_advise.mockup.emit import include_directories
 from layout_advise.mockup.run.compilers import TIME_LIMIT, family
+from layout_advise.mockup.run.moved_code import moved_code
 from layout_advise.tracer.process.compiler_run import run_compiler
 
 # -fno-fast-math comes first: it switches errno on again, and with that no square root is vectorised. A lifted square root is
 # an instruction and sets none. Whether operations may trap is left as the producer had it: it decides what is vectorised.
 EXACT = ("-fno-fast-math", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing")
 PLACED = ("-falign-loops=32", "-falign-functions=64")
-LINK = ("-shared", "-fPIC", "-Wl,-z,now", "-Wl,--build-id=none")
+LINK = ("-shared", "-Wl,-z,now", "-Wl,--build-id=none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,31 +36,23 @@ class BuiltMockup:
 
 _built: dict[str, Path] = {}
 """Digest of a text and its flags → the file that this process last built from them."""
+_assembly: dict[str, bytes] = {}
+"""The same → the assembly text, compressed: code is put at several places, and compiled once."""
 
 
-def command(source: Path, out: Path, compiler: str, flags: Sequence[str]) -> list[str]:
-    """The compiler's command line."""
+def command(source: Path, out: Path, compiler: str, flags: Sequence[str], *ends: str) -> list[str]:
+    """The compiler's command line: to a shared object, or to what ``ends`` say."""
     of = family(compiler)
     includes = [f"-I{directory}" for directory in include_directories()]
-    own = [*EXACT, *of.exact(compiler)]
-    return [
-        compiler,
-        *PLACED,
-        *of.before,
-        *flags,
-        *own,
-        "-fvisibility=hidden",
-        *includes,
-        *LINK,
-        "-o",
-        str(out),
-        str(source),
-        "-lm",
-    ]
+    own = [*EXACT, *of.exact(compiler), "-fvisibility=hidden", "-fPIC", *includes]
+    return [compiler, *PLACED, *of.before, *flags, *own, *(ends or LINK), "-o", str(out), str(source), "-lm"]
 
 
-def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = ("-O2",)) -> BuiltMockup:
-    """Write ``source`` next to ``out`` (suffix .c) and compile it to the shared object ``out``.
+def build(
+    source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = ("-O2",), *, moved_by: int = 0
+) -> BuiltMockup:
+    """Write ``source`` next to ``out`` (suffix .c) and compile it to the shared object ``out``; with ``moved_by`` its
+    functions begin with so many bytes of ``nop``.
 
     A second build of the same text with the same flags in this process copies what the first one gave, as long as that is
     still there. A failure is data (``reason``), not an exception: the candidate is then rejected with it.
@@ -66,9 +60,11 @@ def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = 
     text = out.with_suffix(".c")
     text.parent.mkdir(parents=True, exist_ok=True)
     text.write_text(source)
-    argv = command(text, out, compiler, flags)
+    moved = (f"-fpatchable-function-entry={moved_by}",) if moved_by else ()
+    argv = command(text, out, compiler, (*flags, *moved))
     log = out.with_suffix(".log")
-    digest = hashlib.sha256("\0".join([compiler, *flags, source]).encode()).hexdigest()
+    compiled = _digest(compiler, *flags, source)
+    digest = _digest(compiled, str(moved_by))
     known = _built.get(digest)
     if known is not None and known.exists():
         if known != out:
@@ -80,7 +76,10 @@ def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = 
         return BuiltMockup(out, message)
     _forget(out)
     try:
-        done = run_compiler(argv, out.parent, TIME_LIMIT)
+        done = _compile(text, out, compiler, flags, compiled)
+        if done.returncode == 0:
+            linked = _link(out, compiler, flags, moved_code(_text(compiled), moved_by))
+            done = subprocess.CompletedProcess(argv, linked.returncode, done.stdout, done.stderr + linked.stderr)
     except FileNotFoundError:
         return BuiltMockup(None, shlex.join(argv), f"the compiler {compiler} is not installed")
     except subprocess.TimeoutExpired:
@@ -92,6 +91,38 @@ def build(source: str, out: Path, compiler: str = "gcc", flags: Sequence[str] = 
         return BuiltMockup(None, message, f"{compiler}: {errors[0].strip()}")
     _built[digest] = out
     return BuiltMockup(out, message)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _text(digest: str) -> str:
+    return zlib.decompress(_assembly[digest]).decode(errors="surrogateescape")
+
+
+def _compile(text: Path, out: Path, compiler: str, flags: Sequence[str], digest: str) -> subprocess.CompletedProcess[str]:
+    """Compiles to assembly, where that is not known yet."""
+    if digest in _assembly:
+        return subprocess.CompletedProcess((), 0, "", "")
+    assembly = out.with_suffix(".s")
+    try:
+        done = run_compiler(command(text, assembly, compiler, flags, "-S"), out.parent, TIME_LIMIT)
+        if done.returncode == 0:
+            _assembly[digest] = zlib.compress(assembly.read_bytes(), 1)
+    finally:
+        assembly.unlink(missing_ok=True)
+    return done
+
+
+def _link(out: Path, compiler: str, flags: Sequence[str], assembly: str) -> subprocess.CompletedProcess[str]:
+    file = out.with_suffix(".s")
+    try:
+        file.write_text(assembly, errors="surrogateescape")
+        unused = "-Wno-unused-command-line-argument"  # clang warns of what only compiling needs
+        return run_compiler(command(file, out, compiler, (*flags, unused)), out.parent, TIME_LIMIT)
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def _forget(out: Path) -> None:
