@@ -150,7 +150,9 @@ class ProgramMemory:
         name = os.path.basename(mapping.path) or "anonymous mapping"
         if name == "[heap]":  # what the call allocates and frees again leaves no block
             name = "heap memory of no block"
-        return MemoryObject("mapped", name, mapping.start, mapping.end - mapping.start, None, mapping.start)
+        start, end = self._blocks.last_end(address) or 0, self._blocks.next_start(address) or USER_END
+        start, end = max(start, mapping.start), min(end, mapping.end)  # from block to block: they are no part of it
+        return MemoryObject("mapped", name, start, end - start, None, start)
 
     def _gap(self, address: int) -> MemoryObject:
         """What lies between two mappings: nothing when the call begins; the kernel gives it to the call."""

@@ -82,16 +82,18 @@ def test_a_block_that_grows_in_its_place(program: ElfBinary) -> None:
 def test_a_block_at_the_start_of_its_mapping_is_not_the_mapping(program: ElfBinary) -> None:
     trace = replace(one_sweep(100, Mapping(HEAP, HEAP + 4096, "rw-p", 0, "")), allocations=(Allocation(HEAP, 400, 7, 0),))
     _, objects = touched(trace, program)
-    assert objects == [("heap block 7", 0, 400, [50]), ("anonymous mapping", 0, 4096, [50])]
+    assert objects == [("heap block 7", 0, 400, [50]), ("anonymous mapping", 400, 3696, [50])]
 
 
 def test_a_block_behind_memory_of_no_block_is_told_from_it(program: ElfBinary) -> None:
-    """All that lies in the mapping was taken for the mapping's, from its first address in no block on."""
+    """All that lies in the mapping was taken for the mapping's, from its first address in no block on. What lies before the
+    block and what lies behind it are two, as nothing says that they are one."""
     trace = replace(
         one_sweep(100, Mapping(HEAP, HEAP + 4096, "rw-p", 0, "")), allocations=(Allocation(HEAP + 400, 200, 7, 0),)
     )
     _, objects = touched(trace, program)
-    assert sorted(objects) == [("anonymous mapping", 0, 4096, [75]), ("heap block 7", 400, 200, [25])]
+    apart = [("anonymous mapping", 0, 400, [50]), ("anonymous mapping", 600, 3496, [25])]
+    assert sorted(objects) == [*apart, ("heap block 7", 400, 200, [25])]
 
 
 def test_show_names_blocks_of_the_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,6 +82,31 @@ def test_memory_beside_a_block_is_not_named_after_what_points_to_the_block(tmp_p
     beside = stopped.object("heap memory of no block")
     assert (beside.kind, beside.type) == ("mapped", None)
     assert stopped.accesses(beside.name) == 1000
+    blocks = [o for o in stopped.found.objects if o.kind == "heap"]
+    assert all(o.end <= beside.base or beside.end <= o.base for o in blocks)
+
+
+def test_memory_between_blocks_is_no_array_that_holds_the_blocks(tmp_path: Path, logger: Path) -> None:
+    """qhull: what its calls allocate and free again was one array over all of the heap, 92 MB."""
+    source = """
+        #include <stdint.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        double *kept; uintptr_t first, second;
+        __attribute__((noinline)) double work(double *c, long n) {
+            double *a = (double *)first, *b = (double *)second, s = 0;
+            for (long i = 0; i < n; i++) { s += a[i] + c[i]; b[i] = s; }
+            return s; }
+        int main(void) {
+            first = (uintptr_t)sbrk(1 << 16); kept = calloc(100000, 1); second = (uintptr_t)sbrk(1 << 16);
+            return work(kept, 400) != 0.0; }
+    """
+    stopped = trace_objects(tmp_path, logger, source, "gcc", "-g -O1")
+    (block,) = (o for o in stopped.found.objects if o.kind == "heap")
+    between = sorted((o for o in stopped.found.objects if o.name == "heap memory of no block"), key=lambda o: o.base)
+    assert len(between) == 2
+    assert between[0].end <= block.base
+    assert block.end <= between[1].base
 
 
 def test_without_debug_information_nothing_is_guessed(tmp_path: Path, logger: Path) -> None:
