@@ -171,8 +171,9 @@ def _vectors(one: Measured, form: _Form, timings: Timings, mode: Mode) -> list[D
         return []
     over = timings.ratio(form.unchanged, one.name, mode)
     hi = one.counted.hi * form.slows if over is None else max(one.counted.hi, over.hi)
+    middle = one.counted.median * form.slows if over is None else max(one.counted.median, over.median)
     how = f"its form alone slows the unchanged layout by a factor of {form.slows:.1f}"
-    return [Doubt("vectors", one.counted.lo, hi, how)]
+    return [Doubt("vectors", one.counted.lo, hi, how, middle)]
 
 
 def _indices(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,6 +45,14 @@ class KindTimed:
 def seconds_of(case: Case) -> float:
     """The seconds that a region has for measuring and for trials in the running program."""
     return next(s for s in (case.seconds, case.settings.budget, MEASURE.budget_s) if s is not None)
+
+
+def further_seconds(case: Case) -> float:
+    """As many seconds once more, where noise alone leaves a region's answer open, ``--budget`` does not say how long is
+    measured, and the run has time."""
+    if case.settings.budget is not None:
+        return 0.0
+    return max(0.0, min(seconds_of(case), case.until - time.monotonic()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +119,9 @@ def time_original(case: Case, seen: Observation, snapshots: Snapshots) -> Timing
 
 def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Variant]) -> Timings | None:
     """``first`` and the times of ``candidates``, and of what they are compared with, in half as many processes again. None
-    where the time is spent, or there were processes enough."""
+    where the time is spent, also that of :func:`further_seconds`, or there were processes enough."""
     assert timed.times is not None
-    done, left = len(first.steady), timed.end - own_time()
+    done, left = len(first.steady), timed.end + further_seconds(timed.case) - own_time()
     if left <= 0 or done >= MEASURE.most_restores:
         return None
     contest, bench = timed.times.contest, timed.times.bench

@@ -72,6 +72,8 @@ class Case:
     """Layouts proposed for this region alone have ids from this number on."""
     seconds: float | None = None
     """So long it has for measuring and for trials in the running program, together; None: as the settings say."""
+    until: float = math.inf
+    """The end of the run (monotonic seconds): nothing is measured beyond its own seconds that would go on after it."""
 
     @property
     def calls_compared(self) -> tuple[int, ...]:

@@ -1,0 +1,33 @@
+"""Seconds beyond a region's own, where noise alone leaves its answer open."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from layout_advise.config import Settings
+from layout_advise.measure.stage import further_seconds
+from layout_advise.observe.case import Case
+
+
+@pytest.mark.parametrize(
+    ("budget", "seconds", "until", "further"),
+    [
+        (None, None, math.inf, 60.0),
+        (None, 25.0, math.inf, 25.0),
+        (None, 25.0, 110.0, 10.0),
+        (None, 25.0, 90.0, 0.0),
+        (60.0, 25.0, math.inf, 0.0),  # the user has said for how long
+    ],
+)
+def test_a_region_has_its_seconds_once_more_while_the_run_has_time(
+    budget: float | None, seconds: float | None, until: float, further: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = cast(Any, None)
+    settings = Settings(("./app",), Path("run"), budget=budget)
+    case = Case(settings, nothing, nothing, nothing, nothing, None, nothing, seconds=seconds, until=until)
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+    assert further_seconds(case) == further
