@@ -201,17 +201,16 @@ def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Aski
 
 def _nothing_won(now: _Results, decision: Decision, context: VerdictContext) -> Asking[Decision]:
     """Measures layout and vector instructions each by themselves, of the best candidate, and whether that loses only
-    where its code happens to lie."""
-    keep = decision.verdict.action == "keep"
+    where its code happens to lie, where it was timed at one place."""
     best = max((r for r in now.results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
     if best is None or best.speedup is None or TIMING.slow_part * best.speedup.hi < 1.0:  # nothing there to be explained
         return decision
-    mode, unrolled = now.around.mode, now.around.unrolled
-    request = MeasureAgain(0, best.name, now.timings, mode, unrolled, keep, DECIDE.ablation_restores)
+    mode, unrolled, doubted = now.around.mode, now.around.unrolled, decision.verdict.action == "keep" and best.places == 1
+    request = MeasureAgain(0, best.name, now.timings, mode, unrolled, doubted, DECIDE.ablation_restores)
     again = yield from measure_again(request)
     if again is None:
         return decision
-    if keep:
+    if doubted:
         found = place_doubts(best, again.timings, now.around)
         results = tuple(replace(r, doubts=(*r.doubts, *found)) if r.name == best.name else r for r in now.results)
         decision = replace(decision, verdict=_verdict(replace(now, results=results), context), results=results)
