@@ -14,7 +14,7 @@ from typing import get_args
 from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.mode import Mode
-from layout_advise.mockup.timing.ratios import identity_of, original_near, places_of
+from layout_advise.mockup.timing.ratios import identity_of, places_of
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
     IDENTITY,
@@ -50,7 +50,7 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
         doubts = [
             *_caches(one, timings, around),
             *_program(one, timings, around),
-            *_beside_calls(one, timings, around),
+            *_put_back(one, timings, around),
             *_place(one, timings, around),
             *_promise(one, results),
             *(_vectors(one, slowed, timings, around.mode) if slowed is not None else ()),
@@ -77,7 +77,7 @@ def _program(one: Measured, timings: Timings, around: Circumstances) -> list[Dou
     counts as not improved in the lower end, and as gone with the new layout in the upper one; time that only the snapshot
     shows counts as none that the new layout saves."""
     counted, told = one.counted, around.in_situ_ns
-    here = original_near(timings, told, around.mode)
+    here = timings.nanoseconds(ORIGINAL, around.mode)
     if counted is None or around.alike or not told or not here:
         return []
     ratio = told / here
@@ -88,18 +88,18 @@ def _program(one: Measured, timings: Timings, around: Circumstances) -> list[Dou
     return [Doubt("program", counted.lo * ratio, counted.hi, how, counted.median)]
 
 
-def _beside_calls(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
-    """Registers that calls of a batch get, and writes of the program that are put back between them: the times are without
-    what that takes alone; how much of it hides behind the calls is not known (``docs/decisions/0068``, ``0105``)."""
+def _put_back(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
+    """Writes of the program between the calls of a batch, which are put back between the replayed ones: the times are
+    without what that takes alone; how much of it hides behind the calls is not known (``docs/decisions/0068``)."""
     counted, ns = one.counted, [timings.nanoseconds(name, around.mode) for name in (ORIGINAL, one.name)]
-    beside = [timings.beside_calls(name) for name in (ORIGINAL, one.name)]
-    if counted is None or not any(beside) or not all(ns):
+    put = [timings.putting_back(name) for name in (ORIGINAL, one.name)]
+    if counted is None or not any(put) or not all(ns):
         return []
     old, new = (time or 0.0 for time in ns)
-    factor = (old + beside[0]) / (new + beside[1]) / (old / new)
+    factor = (old + put[0]) / (new + put[1]) / (old / new)
     if abs(math.log(factor)) < DECIDE.least_put_back:
         return []
-    how = f"with the {nanoseconds(beside[0])} in which calls get their registers and the program's writes, and without"
+    how = f"with the {nanoseconds(put[0])} in which what the program writes between the calls is put back, and without"
     most = max(1.0, factor)
     return [Doubt("put-back", counted.lo * min(1.0, factor), counted.hi * most, how, counted.median * most)]
 
@@ -191,5 +191,5 @@ def nearest_mode(timings: Timings, in_situ_ns: float | None) -> Mode:
     """The mode, steady or cold, in which the original's time is nearer to the running program's."""
     if not in_situ_ns:
         return "steady"
-    times = {mode: ns for mode in get_args(Mode) if (ns := original_near(timings, in_situ_ns, mode))}
+    times = {mode: ns for mode in get_args(Mode) if (ns := timings.nanoseconds(ORIGINAL, mode))}
     return min(times, key=lambda mode: abs(math.log(times[mode] / in_situ_ns)), default="steady")

@@ -46,7 +46,7 @@ class DecidePolicy:
     least_put_back: float = limit(
         0.005,
         "part",
-        "What a batch takes beside its calls is a doubt where it changes a gain by more.",
+        "What is put back between the calls of a batch is a doubt where it changes a gain by more.",
         68,
     )
     told_gain: float = limit(1.05, "ratio", "What a variant gains with the layout unchanged is told from here on.")

@@ -10,9 +10,9 @@ from layout_advise.choose.calls import Stretch
 from layout_advise.describe.policy import CHECKS
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.policy import MEASURE
-from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor, original_near
+from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import IDENTITY, PLACED
+from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, PLACED
 from layout_advise.reports.model import contract
 from layout_advise.reports.words import quantities
 
@@ -139,7 +139,7 @@ def _identity(timings: Timings, mode: Mode) -> Sequence[contract.Check]:
 
 def _in_situ(timings: Timings, conditions: Conditions) -> Sequence[contract.Check]:
     """The check of the original's time in the snapshot against that in the running program."""
-    near = original_near(timings, conditions.in_situ_ns, conditions.mode or "steady")
+    near = timings.nanoseconds(ORIGINAL, conditions.mode or "steady")
     if not near or not conditions.in_situ_ns:
         return ()
     error = near / conditions.in_situ_ns - 1

@@ -6,7 +6,7 @@ import math
 from typing import Literal, get_args
 
 from layout_advise.measure.policy import MEASURE
-from layout_advise.mockup.timing.ratios import noise_floor, original_near
+from layout_advise.mockup.timing.ratios import noise_floor
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import ORIGINAL
 
@@ -44,7 +44,7 @@ def choose_mode(
 
 def mode_of(timings: Timings, between_ns: float | None, in_situ_ns: float | None) -> Mode | None:
     """The mode in which the original's times agree with the running program's; None where none does."""
-    times = original_near(timings, in_situ_ns), original_near(timings, in_situ_ns, "cold")
+    times = timings.nanoseconds(ORIGINAL), timings.nanoseconds(ORIGINAL, "cold")
     return choose_mode(in_situ_ns, *times, between_ns, noise_floor(timings)[1])
 
 

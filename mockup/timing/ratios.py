@@ -78,13 +78,6 @@ def _wherever(timings: Timings, over: Sequence[Variant], under: Sequence[Variant
     return Ratio(middle, min(r.lo for r in found), max(r.hi for r in found), max(r.restores for r in found))
 
 
-def original_near(timings: Timings, ns: float | None, mode: Mode = "steady") -> float | None:
-    """ns of the original; of a batch, which is known without what it takes beside its calls and with that, what is nearest
-    to ``ns`` in between."""
-    least = timings.nanoseconds(ORIGINAL, mode)
-    return least if least is None or ns is None else max(least, min(ns, least + timings.beside_calls(ORIGINAL)))
-
-
 _OWN = {"simd": IDENTITY_SIMD, "lanes": IDENTITY_RESTRICT, "restrict": IDENTITY_RESTRICT}
 
 

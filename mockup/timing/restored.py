@@ -59,7 +59,7 @@ class Restore:
     def _load(self, program: StoppedProgram) -> None:
         written, touched = self._memory.written, self._memory.touched
         program.prepare(0, written, touched)
-        self._notes.beside(ORIGINAL, program.beside_calls(0))
+        self._notes.put_back(ORIGINAL, program.put_back(0))
         for variant in self._variants:
             self._current = variant.name
             if variant.shared_object is None:
@@ -68,7 +68,7 @@ class Restore:
             # verified to write what the original writes, where it does
             old = variant.name in CONTROLS and not variant.name.is_reindexed
             program.prepare(number, without(written, variant.unwritten), touched, like_original=old)
-            self._notes.beside(variant.name, program.beside_calls(number))
+            self._notes.put_back(variant.name, program.put_back(number))
 
     def _time(self, program: StoppedProgram) -> None:
         plan, names = self._plan, list(self._numbers)
@@ -155,14 +155,15 @@ class _Notes:
         self._enough, self._settle = plan.enough, (plan.most_calls, plan.clock) if plan.most_calls else None
         self._times: dict[Mode, dict[Variant, list[float]]] = {mode: {} for mode in MODES}
         self._canaries: dict[Mode, dict[Variant, list[Canary]]] = {mode: {} for mode in MODES}
-        self._beside: dict[Variant, float] = {}
+        self._put: dict[Variant, float] = {}
         self._calls = plan.calls
         self._rejected, self._samples = 0, 0
 
-    def beside(self, name: Variant, ns: float) -> None:
-        """Note what a batch takes beside its calls: it is in their times, and taken from them."""
+    def put_back(self, name: Variant, ns: float) -> None:
+        """Note how long it takes to put back what the program writes between the calls of a batch: it is in the calls'
+        times, and taken from them."""
         if ns:
-            self._beside[name] = ns
+            self._put[name] = ns
 
     def steady(self, name: Variant) -> Sequence[float]:
         """The times of the calls of a variant with warm caches so far."""
@@ -178,8 +179,8 @@ class _Notes:
         valid, rejected = valid_samples(samples, len(samples) // 2 if len(samples) > calls else warm)
         self._rejected += rejected
         self._samples += len(samples)
-        key, beside = name.with_conversion if around else name, self._beside.get(ORIGINAL if name == SHADOW else name, 0.0)
-        self._times[mode].setdefault(key, []).extend(max(self._time(s) - beside, 0.0) for s in valid)
+        key, put = name.with_conversion if around else name, self._put.get(ORIGINAL if name == SHADOW else name, 0.0)
+        self._times[mode].setdefault(key, []).extend(max(self._time(s) - put, 0.0) for s in valid)
         self._canaries[mode].setdefault(key, []).extend(Canary(s.canary, s.memory) for s in valid)
 
     def _time(self, sample: Sample) -> float:
@@ -188,7 +189,7 @@ class _Notes:
     def process(self, conversions: dict[Variant, tuple[float, float]]) -> ProcessTimes:
         """What was timed, with what converting took."""
         waited = self._given - self._calm.patience_ns
-        return ProcessTimes(self._times, self._canaries, conversions, waited, self._rejected, self._samples, self._beside)
+        return ProcessTimes(self._times, self._canaries, conversions, waited, self._rejected, self._samples, self._put)
 
 
 def rotated(names: Sequence[Variant], by: int) -> list[Variant]:

@@ -42,8 +42,8 @@ class ProcessTimes:
     waited_ns: int
     rejected: int
     samples: int
-    beside: Mapping[Variant, float] = field(default_factory=dict)
-    """ns that a batch takes beside its calls, which ``times`` are without."""
+    put_back: Mapping[Variant, float] = field(default_factory=dict)
+    """ns of putting back what the program writes between the calls of a batch, which ``times`` are without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Timings:
     """Variants with loops over the elements of a block."""
     conversions: Mapping[Variant, Sequence[tuple[float, float] | None]] = field(default_factory=dict)
     """By variant, of each restored process: ns of converting to its layout and back; None where that was not timed."""
-    beside: Mapping[Variant, Sequence[float]] = field(default_factory=dict)
+    put_back: Mapping[Variant, Sequence[float]] = field(default_factory=dict)
     """By variant, of each restored process: as in :class:`ProcessTimes`."""
     unknown: float = 0.0
     """The part of the branches, of those that a repeated call teaches, that the steady times are without
@@ -99,12 +99,12 @@ class Timings:
             rejected=self.rejected + one.rejected,
             samples=self.samples + one.samples,
             conversions={n: (*self.conversions.get(n, none), one.conversions.get(n)) for n in names},
-            beside={**self.beside, **{n: (*self.beside.get(n, ()), ns) for n, ns in one.beside.items()}},
+            put_back={**self.put_back, **{n: (*self.put_back.get(n, ()), ns) for n, ns in one.put_back.items()}},
         )
 
-    def beside_calls(self, name: Variant) -> float:
-        """ns that a batch takes beside a variant's calls, the median over the restores; 0 where there is no batch."""
-        return median_of(self.beside[name]) if name in self.beside else 0.0
+    def putting_back(self, name: Variant) -> float:
+        """ns of putting back between a variant's calls, the median over the restores; 0 where nothing is put back."""
+        return median_of(self.put_back[name]) if name in self.put_back else 0.0
 
     def of(self, mode: Mode) -> Sequence[Times]:
         """Per restore and variant the times of one mode."""

@@ -234,7 +234,6 @@ struct la_reply la_cmd_map(const struct la_command *c);
 struct la_reply la_cmd_settle(const struct la_command *c);
 struct la_reply la_cmd_put(const struct la_command *c);
 struct la_reply la_cmd_put_ns(const struct la_command *c);
-struct la_reply la_cmd_beside_ns(const struct la_command *c);
 
 /* files.c: where the program stands in the files that it reads */
 void la_files_park(void);
@@ -311,8 +310,7 @@ extern uint8_t *la_stack;
 enum {
     LA_CMD_PING = 1, LA_CMD_REGISTERS, LA_CMD_BLOCKS, LA_CMD_FORK, LA_CMD_TRACE, LA_CMD_LOAD, LA_CMD_RUN,
     LA_CMD_PREPARE, LA_CMD_BLOCK, LA_CMD_MOVE, LA_CMD_REAP, LA_CMD_INFO, LA_CMD_CONVERT, LA_CMD_TEAM, LA_CMD_TRACE_TEAM,
-    LA_CMD_BATCH, LA_CMD_THREADS, LA_CMD_MEMBERS, LA_CMD_MAP, LA_CMD_SETTLE, LA_CMD_PUT, LA_CMD_PUT_NS,
-    LA_CMD_BESIDE_NS
+    LA_CMD_BATCH, LA_CMD_THREADS, LA_CMD_MEMBERS, LA_CMD_MAP, LA_CMD_SETTLE, LA_CMD_PUT, LA_CMD_PUT_NS
 };
 struct la_command {
     uint64_t magic, sequence, verb, timeout_ns, words, path_bytes;
@@ -370,8 +368,6 @@ void la_records_in_child(void);
 /* Allocate and copy in, once; an error text or NULL. poison: what is not copied in holds no likely value before. */
 const char *la_fill_buffers(struct la_variant *v, int poison);
 void la_call(struct la_variant *v);
-void la_call_nothing(struct la_variant *v);
-void la_nothing(struct la_context *context); /* entry.S */
 void la_rewind_batch(const struct la_variant *v);
 const char *la_enter_anew(void); /* what the calls of mock-ups bring along, after other calls were set; an error text or NULL */
 void la_replay_of(uint64_t target); /* what la_replay_batch needs to know */

@@ -69,7 +69,6 @@ class Verb(IntEnum):
     SETTLE = 20
     PUT = 21
     PUT_NS = 22
-    BESIDE_NS = 23
 
 
 class Mode(IntEnum):

@@ -199,11 +199,6 @@ class StoppedProgram(Protocol):
         there is nothing. After it the memory of a prepared variant is as before; else it stays changed."""
         ...
 
-    def beside_calls(self, variant: int) -> float:
-        """ns that a batch takes beside its calls, of a prepared variant: what gives them their registers, and puts back what
-        the program writes between them. 0 where there is no batch."""
-        ...
-
     def block(
         self,
         variant: int,

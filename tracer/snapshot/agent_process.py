@@ -227,11 +227,6 @@ class AgentProcess(AgentClient):
         (ns,) = struct.unpack("<Q", self._call(Verb.PUT_NS, (variant,)))
         return float(ns)
 
-    def beside_calls(self, variant: int) -> float:
-        """See the protocol."""
-        (ns,) = struct.unpack("<Q", self._call(Verb.BESIDE_NS, (variant,)))
-        return float(ns)
-
     def unbatch(self) -> None:
         """From here on a call is one again, that at which the process is stopped."""
         self._call(Verb.BATCH, (0,))

@@ -20,10 +20,8 @@ from layout_advise.describe.describe import ablation
 from layout_advise.measure.effort import plans_for
 from layout_advise.measure.live_outcome import LiveTrial
 from layout_advise.measure.measured import Doubt, Measured
-from layout_advise.measure.mode import mode_of
 from layout_advise.measure.setup import Bench, Contest, Entrant
 from layout_advise.mockup.timing.plan import Memory, TimingPlan
-from layout_advise.mockup.timing.ratios import original_near
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
@@ -67,25 +65,11 @@ def candidate(speedup: float) -> Measured:
 def test_what_is_put_back_between_calls_is_a_doubt(old: float, new: float, lo: float, hi: float) -> None:
     """The gain without what it takes, which the times are without, and with it."""
     put = {ORIGINAL: [old] * 5, C1: [new] * 5}
-    known = Timings(steady=[{ORIGINAL: [1000.0], C1: [500.0]} for _ in range(5)], beside=put)
+    known = Timings(steady=[{ORIGINAL: [1000.0], C1: [500.0]} for _ in range(5)], put_back=put)
     (found,) = with_doubts([candidate(2.0)], known, STEADY)
     assert found.floor() == pytest.approx(lo, rel=1e-3)
     assert found.ceiling() == pytest.approx(hi, rel=1e-3)
     assert [d.name for d in found.doubts] == ["put-back"] * (abs(lo - hi) > 0)
-
-
-@pytest.mark.parametrize(
-    ("program", "near", "mode", "without"),
-    [(40.0, 40.0, "steady", "steady"), (60.0, 60.0, "steady", None), (99.0, 87.0, "steady", None), (30.0, 35.0, None, None)],
-)
-def test_a_batch_is_as_in_the_program_from_its_time_without_what_is_beside_the_calls_on(
-    program: float, near: float, mode: str | None, without: str | None
-) -> None:
-    """lua: 3.5 ns a call in the program, 8.7 in the snapshot with the registers that each call gets."""
-    known = Timings(steady=[{ORIGINAL: [35.0]} for _ in range(5)], beside={ORIGINAL: [52.0] * 5})
-    assert original_near(known, program) == near
-    assert mode_of(known, None, program) == mode
-    assert mode_of(replace(known, beside={}), None, program) == without
 
 
 def upper(around: Circumstances, cost: Timings, *candidates: Measured) -> list[float]:

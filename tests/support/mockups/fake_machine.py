@@ -63,9 +63,6 @@ class FakeProgram:
     def put_back(self, variant: int) -> float:
         return 0.0
 
-    def beside_calls(self, variant: int) -> float:
-        return 0.0
-
     def block(
         self,
         variant: int,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.choose.batch_sizes import with_known_gaps
-from layout_advise.errors import SettleError, SnapshotError
+from layout_advise.errors import SettleError
 from layout_advise.tracer.process.agent import ABI_HEADER
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.stopped_program import Range, RunResult
@@ -186,23 +186,6 @@ def test_a_mockup_gets_it_where_its_layout_has_it(program: Path, tmp_path: Path)
             before = timed.read(nodes.start, 64 * NODES)
             assert timed.put_back(0) > 0
             assert timed.read(nodes.start, 64 * NODES) == before
-        with stopped.fork() as timed:
-            number = timed.load(tmp_path / "mockup.so")
-            with pytest.raises(SnapshotError, match="not prepared"):
-                timed.beside_calls(0)
-            own = queue.address + stopped.load_base
-            for variant in (0, number):
-                timed.prepare(variant, [nodes, Range(own, own + queue.size), *puts.lines])
-            before = timed.read(nodes.start, 64 * NODES)
-            for variant in (0, number, 0):
-                samples, _ = timed.block(variant, 5)
-                assert 0 < timed.beside_calls(variant) < min(s.cpu_ns for s in samples)
-                assert timed.read(nodes.start, 64 * NODES) == before
-            assert returned(timed.run(0)) == told  # the calls find what they found
-        stopped.unbatch()
-        with stopped.fork() as alone:
-            alone.prepare(0, [nodes])
-            assert alone.beside_calls(0) == 0.0
 
 
 def test_what_does_not_fit_is_not_known(program: Path) -> None:

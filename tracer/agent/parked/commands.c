@@ -176,7 +176,6 @@ static struct la_reply execute(const struct la_command *c)
     case LA_CMD_SETTLE: return la_cmd_settle(c);
     case LA_CMD_PUT: return la_cmd_put(c);
     case LA_CMD_PUT_NS: return la_cmd_put_ns(c);
-    case LA_CMD_BESIDE_NS: return la_cmd_beside_ns(c);
     case LA_CMD_MOVE: return la_answer(NULL, 0); /* the loop changes the channel after the answer */
     default: return la_fail("unknown command");
     }

@@ -218,9 +218,8 @@ static uint64_t total(const struct la_puts *puts)
     return all;
 }
 
-static uint64_t timed_puts(struct la_variant *v)
+static uint64_t timed_puts(const struct la_puts *puts)
 {
-    const struct la_puts *puts = v->puts.count ? &v->puts : &known;
     const struct la_put *put = puts->put;
     const uint64_t begun = la_clock(CLOCK_MONOTONIC);
     for (uint64_t k = 0; k < known_calls; k++) {
@@ -230,58 +229,32 @@ static uint64_t timed_puts(struct la_variant *v)
     return la_clock(CLOCK_MONOTONIC) - begun;
 }
 
-/* What `timed` takes, the least of a few times. What a prepared variant had where something is put back is put there again: it
- * may be more than what a run changes. */
-static struct la_reply least_of(struct la_variant *v, uint64_t (*timed)(struct la_variant *))
+/* Word: variant. Answers the ns that putting back takes in one run, without any call: the least of a few times. What a prepared
+ * variant had there before is put there again; it may be more than what a run changes. */
+struct la_reply la_cmd_put_ns(const struct la_command *c)
 {
     enum { TIMES = 7 };
     static uint64_t least;
+    struct la_variant *v = la_variant(c->word[0]);
+    if (!v)
+        return la_fail("no such variant");
     const struct la_puts *puts = v->puts.count ? &v->puts : &known;
-    const uint64_t all = puts->count ? total(puts) : 0, bytes = la_up(8 * all + 8, LA_PAGE);
+    least = 0;
+    if (!puts->count)
+        return la_answer(&least, sizeof least);
+    const uint64_t all = total(puts), bytes = la_up(8 * all + 8, LA_PAGE);
     uint64_t *before = la_memory(bytes);
     if (!before)
         return la_fail("no memory for what is put back between the calls");
     for (uint64_t i = 0; i < all; i++)
         before[i] = *puts->put[i].to;
-    least = timed(v);
+    least = timed_puts(puts);
     for (int i = 1; v->line_at && i < TIMES; i++) {
-        const uint64_t ns = timed(v);
+        const uint64_t ns = timed_puts(puts);
         least = ns < least ? ns : least;
     }
     for (uint64_t i = all; v->line_at && i-- > 0;)
         *(volatile uint64_t *)puts->put[i].to = before[i];
     la_munmap(before, bytes);
     return la_answer(&least, sizeof least);
-}
-
-/* Word: variant. Answers the ns that putting back takes in one run, without any call. */
-struct la_reply la_cmd_put_ns(const struct la_command *c)
-{
-    static const uint64_t nothing;
-    struct la_variant *v = la_variant(c->word[0]);
-    if (!v)
-        return la_fail("no such variant");
-    return v->puts.count || known.count ? least_of(v, timed_puts) : la_answer(&nothing, sizeof nothing);
-}
-
-static uint64_t timed_nothing(struct la_variant *v)
-{
-    const uint64_t begun = la_clock(CLOCK_THREAD_CPUTIME_ID);
-    la_call_nothing(v);
-    return la_clock(CLOCK_THREAD_CPUTIME_ID) - begun;
-}
-
-/* Word: a prepared variant. Answers the ns that a batch takes beside its calls, by the clock that times them: what gives each
- * call its registers, and puts back what the program writes between them. 0 where there is no batch. */
-struct la_reply la_cmd_beside_ns(const struct la_command *c)
-{
-    static const uint64_t nothing;
-    struct la_variant *v = la_variant(c->word[0]);
-    if (!v || !v->line_at)
-        return la_fail("no such variant, or it is not prepared");
-    if (!la_batch.count || la_is_team())
-        return la_answer(&nothing, sizeof nothing);
-    const struct la_reply reply = least_of(v, timed_nothing);
-    la_restore_lines(v);
-    return reply;
 }

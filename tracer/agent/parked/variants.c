@@ -48,43 +48,26 @@ void la_replay_of(uint64_t target)
     replay_setup(target, &la_parked);
 }
 
-static void call_original(uint64_t target)
-{
-    la_rewind_batch(&la_variants[0]);
-    replay_setup(target, &la_parked);
-    if (la_batch.count)
-        la_replay_batch();
-    else
-        la_replay_original();
-}
-
-static void call_mockup(struct la_variant *v, void (*run)(struct la_context *))
-{
-    la_rewind_batch(v);
-    la_batch.run = run;
-    v->context->entered = v->entered;
-    replay_setup(la_batch.count ? (uint64_t)la_mockup_batch : (uint64_t)run, &la_parked);
-    la_replay_state.context = v->context;
-    la_replay_mockup();
-}
-
 void la_call(struct la_variant *v)
 {
-    if (la_is_team())
+    if (la_is_team()) {
         la_team_call(v);
-    else if (v == &la_variants[0])
-        call_original(la_parked.rip);
-    else
-        call_mockup(v, v->entered ? v->run_entered : v->run);
-}
-
-/* The same with a function that returns at once: what a batch takes beside its calls. */
-void la_call_nothing(struct la_variant *v)
-{
-    if (v == &la_variants[0])
-        call_original((uint64_t)la_nothing);
-    else
-        call_mockup(v, la_nothing);
+        return;
+    }
+    la_rewind_batch(v);
+    if (v == &la_variants[0]) {
+        replay_setup(la_parked.rip, &la_parked);
+        if (la_batch.count)
+            la_replay_batch();
+        else
+            la_replay_original();
+    } else {
+        la_batch.run = v->entered ? v->run_entered : v->run;
+        v->context->entered = v->entered;
+        replay_setup(la_batch.count ? (uint64_t)la_mockup_batch : (uint64_t)la_batch.run, &la_parked);
+        la_replay_state.context = v->context;
+        la_replay_mockup();
+    }
 }
 
 struct la_reply la_cmd_load(const struct la_command *c)

@@ -353,13 +353,6 @@ la_replay_batch:
     la_stamp 72
     la_leave
 
-/* A function that does nothing, in the place of the replayed one. */
-    .globl la_nothing
-    .hidden la_nothing
-    .type la_nothing, @function
-la_nothing:
-    ret
-
 /* The mock-up la_batch.run, once for each of la_batch.count recorded calls; called through la_replay_mockup. */
     .globl la_mockup_batch
     .hidden la_mockup_batch
