@@ -49,10 +49,11 @@ def seconds_of(case: Case) -> float:
 
 def further_seconds(case: Case) -> float:
     """As many seconds once more, where noise alone leaves a region's answer open, ``--budget`` does not say how long is
-    measured, and the run has time."""
+    measured, and the run has time: for these, and for as many that trials and the winner's second times may take."""
     if case.settings.budget is not None:
         return 0.0
-    return max(0.0, min(seconds_of(case), case.until - time.monotonic()))
+    each = seconds_of(case)
+    return max(0.0, min(each, case.until - each - time.monotonic()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def watch(start: RunContext, profiled: Profiled) -> Case:
 
 def study_in_time(case: Case, time: RunTime) -> tuple[Case, Studied | None]:
     """The study of a region, taken up again as long as the run has time."""
-    case = replace(case, until=time.end)
+    case = replace(case, until=time.until)
     with time.studying():
         studied = study(case)
     return study_again(case, studied, time)

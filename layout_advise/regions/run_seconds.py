@@ -58,14 +58,9 @@ class RunTime:
     """The part of the samples that regions with an answer have."""
 
     @property
-    def end(self) -> float:
-        """The end as it is now."""
-        return self.until if self.answered else self.without
-
-    @property
     def is_over(self) -> bool:
         """Tells whether a study that is begun now would end too late."""
-        return time.monotonic() + self.longest > self.end
+        return time.monotonic() + self.longest > (self.until if self.answered else self.without)
 
     @contextlib.contextmanager
     def studying(self) -> Iterator[None]:

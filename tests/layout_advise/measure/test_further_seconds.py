@@ -18,8 +18,8 @@ from layout_advise.observe.case import Case
     [
         (None, None, math.inf, 60.0),
         (None, 25.0, math.inf, 25.0),
-        (None, 25.0, 110.0, 10.0),
-        (None, 25.0, 90.0, 0.0),
+        (None, 25.0, 135.0, 10.0),
+        (None, 25.0, 120.0, 0.0),
         (60.0, 25.0, math.inf, 0.0),  # the user has said for how long
     ],
 )
