@@ -52,7 +52,7 @@ class HeapBlocks:
         return min(after, default=None)
 
     def last_end(self, address: int) -> int | None:
-        """Where the last block before ``address``, in which none is, ends; None where there is none."""
+        """Returns the end of the last block before ``address``, in which none is; None where there is none."""
         index, later = bisect_right(self._starts, address) - 1, bisect_right(self._born_starts, address) - 1
         ends = [self._blocks[index].address + self._blocks[index].bytes] if index >= 0 else []
         return max([*ends, *([self._born[later].end] if later >= 0 else [])], default=None)
