@@ -163,6 +163,8 @@ def decided(program: str, decisions: int, flags: str) -> list[dict[str, object]]
 def rate(rows: Collection[dict[str, Any]]) -> str:
     """The rate of false advice with its upper end, and how the others were decided."""
     wrong, count = sum(row["action"] == "change" for row in rows), len(rows)
+    if not count:
+        return "no decision"
     upper = stats.beta.ppf(0.95, wrong + 1, count - wrong) if wrong < count else 1.0
     actions = Counter(f"{row['action']} ({row['reason']})" for row in rows)
     said = ", ".join(f"{action} {number}" for action, number in actions.most_common())
