@@ -14,7 +14,7 @@ from typing import get_args
 from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.mode import Mode
-from layout_advise.mockup.timing.ratios import identity_of, places_of
+from layout_advise.mockup.timing.ratios import identity_of, places_of, wherever
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
     IDENTITY,
@@ -119,7 +119,7 @@ def place_doubts(one: Measured, timings: Timings, around: Circumstances) -> tupl
     moved, unchanged = (timings.at_places(names, around.mode) for names in (places, places_of(timings, IDENTITY)))
     over = [r.median for o in (ORIGINAL, identity_of(timings, one.name)) if (r := timings.ratio(o, one.name, around.mode))]
     if len(places) > 1 and moved is not None and over:
-        gains = [ratio / factor for ratio in over for factor in moved.factors]
+        gains = [min(over) / factor for factor in moved.factors]
         found.append(Doubt("placement", min(gains), max(gains), f"with its code at {len(places)} addresses"))
     if around.branches and unchanged is not None and unchanged.spread > DECIDE.place_spread:
         spread = unchanged.spread
@@ -169,7 +169,7 @@ def _vectors(one: Measured, form: _Form, timings: Timings, mode: Mode) -> list[D
     The product of both ratios would carry the doubts of each; it stands where the two were in no process together."""
     if one.counted is None:
         return []
-    over = timings.ratio(form.unchanged, one.name, mode)
+    over = wherever(timings, places_of(timings, form.unchanged), places_of(timings, one.name), mode)
     hi = one.counted.hi * form.slows if over is None else max(one.counted.hi, over.hi)
     middle = one.counted.median * form.slows if over is None else max(one.counted.median, over.median)
     how = f"its form alone slows the unchanged layout by a factor of {form.slows:.1f}"

@@ -46,7 +46,7 @@ def at_places(own: Sequence[float], others: Sequence[Sequence[float]], quantile:
     Three processes at another place differ from nine at the own one although the place changes nothing: as three of the nine
     do. So a place's difference counts as far as the differences of all are larger than that (a shrinkage estimate: times
     D / (D + v), with the mean square D of the differences and the variance v of so few processes), and the ends are two
-    standard deviations of it further. Raises ValueError where a place was timed by no process."""
+    standard deviations of it further. Each place was timed by one process at least."""
     if not others:
         return ALONE
     base = quantile_of(own, quantile)

@@ -45,10 +45,10 @@ def summarise(timings: Timings, name: Variant) -> Ratios | None:
     places = [name] if name in CONTROLS else places_of(timings, name)
     own = identity_of(timings, name)
     unchanged = places_of(timings, own) if len(places) > 1 else [own]
-    steady, over = (_wherever(timings, names, places, "steady") for names in ([ORIGINAL], unchanged))
+    steady, over = (wherever(timings, names, places, "steady") for names in ([ORIGINAL], unchanged))
     if steady is None or over is None:
         return None
-    cold, over_cold = (_wherever(timings, names, places, "cold") for names in ([ORIGINAL], unchanged))
+    cold, over_cold = (wherever(timings, names, places, "cold") for names in ([ORIGINAL], unchanged))
     return Ratios(steady, over, cold, over_cold)
 
 
@@ -59,10 +59,11 @@ def places_of(timings: Timings, name: Variant) -> list[Variant]:
 
 def gain(timings: Timings, name: Variant) -> Ratio | None:
     """Speedup of a candidate over the original, wherever its code lies; None where nothing was measured."""
-    return _wherever(timings, [ORIGINAL], places_of(timings, name), "steady")
+    return wherever(timings, [ORIGINAL], places_of(timings, name), "steady")
 
 
-def _wherever(timings: Timings, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> Ratio | None:
+def wherever(timings: Timings, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> Ratio | None:
+    """Time of one build over another's at any of their places, the own ones first; None where nothing was measured."""
     own = timings.ratio(over[0], under[0], mode)
     above, below = timings.at_places(over, mode), timings.at_places(under, mode)
     if own is not None and above is not None and below is not None and above.sure and below.sure:
