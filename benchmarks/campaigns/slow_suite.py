@@ -1,8 +1,8 @@
 """The slow tests in pieces: ``python benchmarks/campaigns/slow_suite.py --seconds 3000``.
 
 They take longer than one sitting. What became of each goes into a file as it ends, a line with the commit; one that passed
-at this commit is not run again, nor is one that failed unless ``--again`` asks for that. Exit code 1 where one run now
-failed. Times of hostile programs are those beyond what the program needs by itself.
+at this commit is not run again, nor is one that failed unless ``--again`` asks for that; ``--counts`` names earlier commits
+whose results stand as well. Exit code 1 where one run now failed. Times of hostile programs are those beyond what the program needs by itself.
 """
 
 from __future__ import annotations
@@ -81,12 +81,14 @@ def main(words: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seconds", type=float, default=None, help="stop after so long")
     options.add_argument("--again", action="store_true", help="those that failed at this commit once more")
+    options.add_argument("--counts", nargs="+", default=[], metavar="COMMIT", help="results of these commits stand too")
     options.add_argument("--at-once", type=int, default=2, help="so many tests at a time (1: times are of one alone)")
     options.add_argument("--results", type=Path, default=KEPT)
     options.add_argument("where", nargs="*", default=["tests"], help="files or folders of tests (default: all)")
     chosen = options.parse_args(words)
     kept, commit = chosen.results.resolve(), which_commit()
-    before = [row for row in read(kept) if row.commit == commit and not (chosen.again and row.result == "failed")]
+    standing = {commit, *chosen.counts}
+    before = [row for row in read(kept) if row.commit in standing and not (chosen.again and row.result == "failed")]
     done = kept.with_suffix(".done")
     done.write_text("".join(f"{row.test}\n" for row in before))
     paths = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))
@@ -98,7 +100,7 @@ def main(words: Sequence[str] | None = None) -> int:
             process.wait(chosen.seconds)
     finally:
         done.unlink()
-    rows = {row.test: row for row in read(kept) if row.commit == commit}
+    rows = {row.test: row for row in read(kept) if row.commit in standing}
     told(list(rows.values()))
     return int(any(rows[test].result == "failed" for test in rows.keys() - {row.test for row in before}))
 
