@@ -1,10 +1,10 @@
 """How often a change is advised where there is none: ``python benchmarks/false_advice.py --decisions 20``.
 
-The unchanged mock-up takes part under other names, 24 at a time, each in a file of its own: the same code on the same
-layout. Everything else is as in any run: restored processes, all doubts, the winner measured again. Every ``change`` is
-false. Decisions are made quiet and, with ``--neighbour``, beside a process that this script starts: it streams through
-memory and
-adds, in phases of random length. The rate's upper end is Clopper and Pearson's (95 %).
+The unchanged mock-up takes part under other names, 24 at a time, each in a file of its own, with its code at all the places
+that a candidate's would have: the same code on the same layout. Everything else is as in any run: restored processes, all
+doubts, the winner measured again. Every ``change`` is false. Decisions are made quiet and, with ``--neighbour``, beside a
+process that this script starts: it streams through memory and adds, in phases of random length. The rate's upper end is
+Clopper and Pearson's (95 %).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +31,7 @@ from cases import CASES
 from scipy import stats
 
 from layout_advise import pipeline, road
+from layout_advise.build.stage import Built
 from layout_advise.commands import trace
 from layout_advise.decide.decision import Decision
 from layout_advise.errors import LayoutAdviseError
@@ -95,9 +97,21 @@ class Disguised:
 
     def rebuild(self, space: object, built: Any, variant: Variant, others: Sequence[Variant], *, places: bool) -> Any:
         """Copies of what there is: building anew would make the same code."""
-        mockups = built.mockups
-        paths = {name: self._copy(mockups[name].path, "again") for name in others if mockups[name].path is not None}
-        return SimpleNamespace(paths={variant: self._copy(mockups[IDENTITY].path, "again"), **paths})
+        wanted = [(name, name) for name in others] + [(variant, IDENTITY)]
+        if places:
+            wanted += [(name, name) for form in others for name in form.elsewhere]
+            wanted += zip(variant.elsewhere, IDENTITY.elsewhere, strict=True)
+        return SimpleNamespace(paths=self._copies(built, wanted))
+
+    def with_places(self, built: Built, variants: Collection[Variant]) -> Built:
+        """``built`` with the disguises at other places too, where the unchanged mock-up is."""
+        wanted = [pair for v in variants for pair in zip(v.elsewhere, IDENTITY.elsewhere, strict=True)]
+        return replace(built, places=self._copies(built, wanted))
+
+    def _copies(self, built: Built, wanted: Sequence[tuple[Variant, Variant]]) -> dict[Variant, Path]:
+        """Of each pair the second one's file, under the name of the first; without those that were not built."""
+        paths = [(name, built.paths.get(source)) for name, source in wanted]
+        return {name: self._copy(path, str(name)) for name, path in paths if path is not None}
 
     def answered(self, asking: Any, timed: Sequence[stage.KindTimed], trial: Any) -> Decision:
         """As many decisions as are wanted; the last one is the run's. What asks for no times is answered as it is."""
@@ -127,6 +141,7 @@ class Disguised:
         with (
             mock.patch.object(stage, "contest_of", self.contest_of),
             mock.patch.object(stage, "rebuild", self.rebuild),
+            mock.patch.object(stage, "with_places", self.with_places),
             mock.patch.object(road, "measure_kind", self.measured),
             mock.patch.object(road, "_decision", self.decision),
             mock.patch.object(road, "_answered", self.answered),
