@@ -2,7 +2,8 @@
 
 They take longer than one sitting. What became of each goes into a file as it ends, a line with the commit; one that passed
 at this commit is not run again, nor is one that failed unless ``--again`` asks for that; ``--counts`` names earlier commits
-whose results stand as well. Exit code 1 where one run now failed. Times of hostile programs are those beyond what the program needs by itself.
+whose results stand as well. Exit code 1 where one run now failed. Times of hostile programs are those beyond what the
+program needs by itself.
 """
 
 from __future__ import annotations

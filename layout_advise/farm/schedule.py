@@ -37,8 +37,8 @@ def work_off(
 ) -> None:
     """Carries out what ``pending`` gives for the machines that there are: pairs of a job and the machine that is to make it
     (None: any). ``told`` is called with each outcome as it comes (None: its worker was lost). However this ends, nothing of
-    it is left running. Raises MachineError where there is no dask, no scheduler or no worker that may time. Nothing is logged
-    in this process from then on: what goes wrong is raised or in an outcome."""
+    it is left running. Raises MachineError where there is no dask, no scheduler or no worker that may time. Nothing is
+    logged in this process from then on: what goes wrong is raised or in an outcome."""
     # a future that an interrupt left behind is told when it is freed, after everything here has ended
     logging.disable()
     with _client(scheduler) as client:

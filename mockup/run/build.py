@@ -37,7 +37,9 @@ class BuiltMockup:
 _built: dict[str, Path] = {}
 """Digest of a text and its flags → the file that this process last built from them."""
 _assembly: dict[str, bytes] = {}
-"""The same → the assembly text, compressed: code is put at several places, and compiled once."""
+"""The same → the assembly text, compressed: code is put at several places, and compiled once. The newest of them."""
+MOST_TEXTS = 512
+"""So many assembly texts are kept, of some 50 KB each: more than a region's mock-ups."""
 
 
 def command(source: Path, out: Path, compiler: str, flags: Sequence[str], *ends: str) -> list[str]:
@@ -45,7 +47,8 @@ def command(source: Path, out: Path, compiler: str, flags: Sequence[str], *ends:
     of = family(compiler)
     includes = [f"-I{directory}" for directory in include_directories()]
     own = [*EXACT, *of.exact(compiler), "-fvisibility=hidden", "-fPIC", *includes]
-    return [compiler, *PLACED, *of.before, *flags, *own, *(ends or LINK), "-o", str(out), str(source), "-lm"]
+    last = () if ends else ("-lm",)
+    return [compiler, *PLACED, *of.before, *flags, *own, *(ends or LINK), "-o", str(out), str(source), *last]
 
 
 def build(
@@ -60,8 +63,8 @@ def build(
     text = out.with_suffix(".c")
     text.parent.mkdir(parents=True, exist_ok=True)
     text.write_text(source)
-    moved = (f"-fpatchable-function-entry={moved_by}",) if moved_by else ()
-    argv = command(text, out, compiler, (*flags, *moved))
+    line = shlex.join(command(text, out, compiler, flags))
+    line += f"  # compiled with -S, then with .nops {moved_by} at the entry of each function" if moved_by else ""
     log = out.with_suffix(".log")
     compiled = _digest(compiler, *flags, source)
     digest = _digest(compiled, str(moved_by))
@@ -71,23 +74,23 @@ def build(
             content = known.read_bytes()
             _forget(out)
             out.write_bytes(content)
-        message = f"{shlex.join(argv)}\nsame as {known.name}\n"
+        message = f"{line}\nsame as {known.name}\n"
         log.write_text(message)
         return BuiltMockup(out, message)
     _forget(out)
     try:
-        done = _compile(text, out, compiler, flags, compiled)
-        if done.returncode == 0:
-            linked = _link(out, compiler, flags, moved_code(_text(compiled), moved_by))
-            done = subprocess.CompletedProcess(argv, linked.returncode, done.stdout, done.stderr + linked.stderr)
+        status, said, assembly = _compiled(text, out, compiler, flags, compiled)
+        if assembly is not None:
+            linked = _link(out, compiler, flags, moved_code(assembly, moved_by))
+            status, said = linked.returncode, said + linked.stderr
     except FileNotFoundError:
-        return BuiltMockup(None, shlex.join(argv), f"the compiler {compiler} is not installed")
+        return BuiltMockup(None, line, f"the compiler {compiler} is not installed")
     except subprocess.TimeoutExpired:
-        return BuiltMockup(None, shlex.join(argv), f"{compiler} took more than {TIME_LIMIT:.0f} s")
-    message = f"{shlex.join(argv)}\n{done.stdout}{done.stderr}"
+        return BuiltMockup(None, line, f"{compiler} took more than {TIME_LIMIT:.0f} s")
+    message = f"{line}\n{said}"
     log.write_text(message)
-    if done.returncode != 0:
-        errors = [line for line in done.stderr.splitlines() if "error" in line] or [f"exit status {done.returncode}"]
+    if status != 0:
+        errors = [told for told in said.splitlines() if "error" in told] or [f"exit status {status}"]
         return BuiltMockup(None, message, f"{compiler}: {errors[0].strip()}")
     _built[digest] = out
     return BuiltMockup(out, message)
@@ -97,22 +100,22 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _text(digest: str) -> str:
-    return zlib.decompress(_assembly[digest]).decode(errors="surrogateescape")
-
-
-def _compile(text: Path, out: Path, compiler: str, flags: Sequence[str], digest: str) -> subprocess.CompletedProcess[str]:
-    """Compiles to assembly, where that is not known yet."""
-    if digest in _assembly:
-        return subprocess.CompletedProcess((), 0, "", "")
-    assembly = out.with_suffix(".s")
+def _compiled(text: Path, out: Path, compiler: str, flags: Sequence[str], digest: str) -> tuple[int, str, str | None]:
+    """The compiler's exit status, what it said, and the assembly text, where it made one or that is known."""
+    if (known := _assembly.get(digest)) is not None:
+        return 0, "", zlib.decompress(known).decode(errors="surrogateescape")
+    file = out.with_suffix(".s")
     try:
-        done = run_compiler(command(text, assembly, compiler, flags, "-S"), out.parent, TIME_LIMIT)
-        if done.returncode == 0:
-            _assembly[digest] = zlib.compress(assembly.read_bytes(), 1)
+        done = run_compiler(command(text, file, compiler, flags, "-S"), out.parent, TIME_LIMIT)
+        content = file.read_bytes() if done.returncode == 0 else None
     finally:
-        assembly.unlink(missing_ok=True)
-    return done
+        file.unlink(missing_ok=True)
+    if content is None:
+        return done.returncode, done.stdout + done.stderr, None
+    _assembly[digest] = zlib.compress(content, 1)
+    for oldest in list(_assembly)[:-MOST_TEXTS]:
+        _assembly.pop(oldest, None)
+    return 0, done.stdout + done.stderr, content.decode(errors="surrogateescape")
 
 
 def _link(out: Path, compiler: str, flags: Sequence[str], assembly: str) -> subprocess.CompletedProcess[str]:

@@ -66,7 +66,7 @@ def test_code_is_moved_as_the_compiler_moves_it(compiler: str, flags: tuple[str,
     assert own.path is not None, own.log
     assert functions(moved.path, by) == functions(asked.path, by)
     assert functions(moved.path, 0) != functions(own.path, 0)
-    assert f"-fpatchable-function-entry={by}" in moved.log
+    assert f".nops {by} at the entry" in moved.log
     assert sorted(path.suffix for path in tmp_path.iterdir()) == sorted(3 * [".c", ".log", ".so"])
 
 
@@ -81,6 +81,13 @@ def test_one_text_is_compiled_once_for_all_places(tmp_path: Path, monkeypatch: p
     for by in (0, 16, 32, 48):
         assert build(text, tmp_path / f"at{by}.so", moved_by=by).path is not None
     assert compiled == [True, False, False, False, False]
+
+
+def test_only_the_newest_texts_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "MOST_TEXTS", 2)
+    for number in range(3):
+        assert build(f"int f(void) {{ return {number}; }}", tmp_path / f"{number}.so").path is not None
+        assert len(building._assembly) <= 2
 
 
 def test_only_functions_are_moved() -> None:
