@@ -85,12 +85,13 @@ def concerns(candidate: Candidate, now: Observation) -> bool:
 
 def instances(mine: Sequence[Structure], others: Sequence[Structure]) -> dict[str, Structure | None]:
     """By id: the structures of ``mine`` that another call has elsewhere, as they are there; None where that has other
-    fields or another shape, or it is not known which of several blocks it is.
+    fields or another shape, it is not known which of several blocks it is, or something else lies there now.
 
     A layout belongs to all that is allocated at one place: a grid on the next level, a list that is freed and allocated
-    again. Found by name and place of allocation, else by type and place of allocation."""
-    gone = [s for s in mine if _is_allocated(s) and not _meets(s, others)]
-    come = [s for s in others if _is_allocated(s) and not _meets(s, mine)]
+    again, also where the new block begins at the same address or within the old one. Found by name and place of
+    allocation, else by type and place of allocation."""
+    gone = [s for s in mine if _is_allocated(s) and not _is_among(s, others)]
+    come = [s for s in others if _is_allocated(s) and not _is_among(s, mine)]
     found: dict[str, Structure | None] = {}
     for key in (_by_name, _by_type):
         for one in (s for s in gone if found.get(s.id) is None):
@@ -98,11 +99,15 @@ def instances(mine: Sequence[Structure], others: Sequence[Structure]) -> dict[st
             if alike:
                 alone = len(alike) == sum(key(s) == key(one) for s in gone) == 1
                 found[one.id] = _there(one, alike[0]) if alone else None
-    return found
+    return {s.id: None for s in gone if _meets(s, others)} | found
 
 
 def _is_allocated(structure: Structure) -> bool:
     return structure.kind == "heap" and structure.alloc_site is not None and structure.placed
+
+
+def _is_among(structure: Structure, others: Sequence[Structure]) -> bool:
+    return blocks_of([structure]) <= blocks_of(others)
 
 
 def _meets(structure: Structure, others: Sequence[Structure]) -> bool:

@@ -28,6 +28,18 @@ def test_what_is_allocated_at_one_place_is_one_structure() -> None:
     assert there == replace(MINE, base=0x9000, bytes=800, block_base=0x9000, dims=(Dim(25, 32),))
 
 
+@pytest.mark.parametrize("base", [0x1000, 0x1100, 0x0F00])
+def test_a_block_of_another_size_is_another_block(base: int) -> None:
+    """Freed and allocated again for a graph of another size, it begins where the old one did, or within it."""
+    (there,) = instances([MINE], [array(3, base, 50)]).values()
+    assert there == replace(MINE, base=base, bytes=1600, block_base=base, dims=(Dim(50, 32),))
+
+
+def test_what_lies_where_a_structure_was_is_not_laid_out() -> None:
+    found = instances([MINE], [array(3, 0x1100, 10, name="other", site="list.c:3")])
+    assert found == {"s0": None}
+
+
 @pytest.mark.parametrize(
     "others",
     [
