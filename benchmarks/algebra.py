@@ -1,4 +1,4 @@
-"""What the algebra costs, against what was asked of it: ``python benchmarks/algebra.py``.
+"""What the algebra and the plan cost, against what was asked of them: ``python benchmarks/algebra.py``.
 
 Every row runs in a process of its own; the fastest of ``--repeat`` runs counts, since a shared machine only adds. CPU time
 is shown besides, memory is the process's greatest resident set, interpreter and NumPy included.
@@ -63,6 +63,38 @@ def rewriting(places: int) -> Figures:
     return {"places": term.size}
 
 
+def field_graph(rounds: int) -> Figures:
+    """The distances of twelve fields, and all their clusters, from the order of that many times a million accesses: two
+    sections that use two and six of them, a third that uses all."""
+    from layout_advise.layoutalgebra.fieldgraph.clusters import clusterings
+    from layout_advise.layoutalgebra.fieldgraph.memory_distance import FieldAccess, Repeat, memory_distances
+
+    names = [f"f{k}" for k in range(12)]
+    fields = [FieldAccess(name, 8) for name in names]
+    sections = (Repeat(50_000, (*fields[:2],)), Repeat(50_000, (*fields[2:8],)), Repeat(50_000, (*fields,)))
+    steps = (Repeat(rounds, sections),)
+    found = clusterings(names, memory_distances(steps))
+    return {"accesses": sum(step.total for step in steps) // 8, "clusterings": len(found)}
+
+
+def plans(regions: int, structures: int, layouts: int) -> Figures:
+    """The best plan and the next for each of some structures, through a thousand turns over the regions."""
+    import numpy as np
+
+    from layout_advise.plan.cheapest import LayoutCosts, cheapest, second_cheapest
+    from layout_advise.plan.region_order import RegionEntry, RegionLoop
+
+    steps = (RegionLoop(1000, tuple(RegionEntry(k) for k in range(regions))),)
+    random, found = np.random.default_rng(1), 0
+    for _ in range(structures):
+        moves = random.random((regions, layouts, layouts)) * (1 - np.eye(layouts))
+        costs = LayoutCosts(random.random((regions, layouts)), moves)
+        best = cheapest(steps, costs)
+        assert best is not None
+        found += 1 + (second_cheapest(steps, costs, best) is not None)
+    return {"plans": found}
+
+
 def nothing() -> Figures:
     """Import the package."""
     import layout_advise.layoutalgebra
@@ -80,6 +112,9 @@ ROWS: dict[str, tuple[str, str, Callable[[], Figures]]] = {
     "search-5": ("every layout of 5 fields in a 3-D array, ranked", "–", lambda: twelve_fields(5, 100_000)),
     "rewrite": ("three rules on 8e15 places, map composed and inverted", "–", lambda: rewriting(8 * 10**15)),
     "rewrite-small": ("the same on 8e3 places", "as fast", lambda: rewriting(8000)),
+    "graph": ("field graph of 12 fields from the order of 1e9 accesses", "< 1 s", lambda: field_graph(1000)),
+    "graph-small": ("the same of 1e6 accesses", "as fast", lambda: field_graph(1)),
+    "plan": ("plans of 8 regions × 6 structures × 10 layouts", "< 1 s", lambda: plans(8, 6, 10)),
 }
 
 
