@@ -37,6 +37,7 @@ from layout_advise.decide.decision import Decision
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure import stage
 from layout_advise.measure.contest import contest_of
+from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import Contest, Entrant
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.progress import Progress
@@ -149,12 +150,23 @@ class Disguised:
             yield
 
 
-def decided(program: str, decisions: int, flags: str) -> list[dict[str, object]]:
-    """So many decisions about one example: action, reason and interval of each."""
+def decided(program: str, decisions: int, flags: str, budget: float) -> list[dict[str, object]]:
+    """So many decisions about one example, with ``budget`` seconds of measuring: action, reason and interval of each."""
     with tempfile.TemporaryDirectory() as folder:
         disguised = Disguised(Path(folder), decisions)
         binary = ROOT / "examples" / program / "bin" / flags / program
-        words = ["-q", "-o", f"{folder}/run", "--candidates", "1", "--", str(binary), *CASES[program].sizes["small"]]
+        words = [
+            "-q",
+            "-o",
+            f"{folder}/run",
+            "--candidates",
+            "1",
+            "--budget",
+            f"{budget:g}",
+            "--",
+            str(binary),
+            *CASES[program].sizes["small"],
+        ]
         parser = argparse.ArgumentParser()
         trace.add_arguments(parser)
         (Path(folder) / "copies").mkdir()
@@ -192,13 +204,14 @@ def main() -> int:
     parser.add_argument("--decisions", type=int, default=20, help="for each program (default: 20)")
     parser.add_argument("--only", action="append", choices=sorted(CASES), help=f"these examples (default: {PROGRAMS})")
     parser.add_argument("--flags", default="O2", help="optimisation (default: O2)")
+    parser.add_argument("--budget", type=float, default=MEASURE.budget_s, help="as of trace (default: %(default)g)")
     parser.add_argument("--neighbour", action="store_true", help="beside a noisy process")
     arguments = parser.parse_args()
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     rows: list[dict[str, object]] = []
     with neighbour(arguments.neighbour):
         for program in arguments.only or PROGRAMS:
-            rows += decided(program, arguments.decisions, arguments.flags)
+            rows += decided(program, arguments.decisions, arguments.flags, arguments.budget)
             print(f"{program}: {rate([r for r in rows if r['program'] == program] or rows)}", flush=True)
     kept["neighbour" if arguments.neighbour else "quiet"] = rows
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
