@@ -159,6 +159,7 @@ def decided(program: str, decisions: int, flags: str, budget: float) -> list[dic
             "-q",
             "-o",
             f"{folder}/run",
+            "--no-live",
             "--candidates",
             "1",
             "--budget",

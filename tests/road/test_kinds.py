@@ -84,6 +84,18 @@ def test_an_array_of_the_same_place_of_allocation_has_the_layout_too(program: Pa
 
 
 @pytest.mark.slow
+def test_a_block_that_is_larger_the_next_time_has_the_layout_too(program: Path, tmp_path: Path) -> None:
+    """At the same address: the layout of the smaller one does not reach its end."""
+    hotspot = measured(program, "again", tmp_path)
+    assert [kind.text for kind in hotspot.kinds] == ["odd calls", "even calls"]
+    (cells,) = hotspot.structures
+    assert cells.count == 50000  # of the calls that take most of the time
+    found = check_weighted(hotspot)
+    assert found
+    assert all(len(c.kinds) == len(hotspot.kinds) for c in found)
+
+
+@pytest.mark.slow
 def test_calls_that_leave_the_structure_alone_gain_nothing(program: Path, tmp_path: Path) -> None:
     hotspot = measured(program, "apart", tmp_path)
     assert [kind.text for kind in hotspot.kinds] == ["odd calls", "even calls"]
