@@ -4,7 +4,7 @@ The unchanged mock-up takes part under other names, 24 at a time, each in a file
 that a candidate's would have: the same code on the same layout. Everything else is as in any run: restored processes, all
 doubts, the winner measured again. Every ``change`` is false. Decisions are made quiet and, with ``--neighbour``, beside a
 process that this script starts: it streams through memory and adds, in phases of random length. The rate's upper end is
-Clopper and Pearson's (95 %).
+Clopper and Pearson's (95 %). Each decision is written down as it is made, with the commit; what is there is not made again.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import numpy as np
+from campaigns.which_commit import which_commit
 from cases import CASES
 from scipy import stats
 
@@ -43,9 +44,45 @@ from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.progress import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = Path(__file__).resolve().parent / "results" / "false_advice.json"
+KEPT = Path(__file__).resolve().parent / "results" / "false_advice.jsonl"
 DISGUISES = 24
 PROGRAMS = ("particles", "wave", "kmeans", "lattice", "nbody")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What decisions are made of: an example built with ``flags``, ``budget`` seconds of measuring, beside a noisy
+    ``neighbour`` or not, and the commit."""
+
+    program: str
+    flags: str
+    budget: float
+    neighbour: bool
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class MadeDecision:
+    """One decision: verdict, its reason, and the interval that is told."""
+
+    of: Condition
+    action: str
+    reason: str
+    interval: tuple[float, float] | None
+
+
+def read(path: Path) -> list[MadeDecision]:
+    """The decisions so far."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [MadeDecision(**{**row, "of": Condition(**row["of"])}) for row in map(json.loads, lines)]
+
+
+def kept(of: Condition, decision: Decision) -> None:
+    """Writes one decision down."""
+    verdict = decision.verdict
+    interval = (verdict.interval.lo, verdict.interval.hi) if verdict.interval else None
+    with KEPT.open("a") as file:
+        file.write(json.dumps(asdict(MadeDecision(of, verdict.action, str(verdict.reason), interval))) + "\n")
 
 
 def phases(seed: int) -> None:
@@ -78,9 +115,8 @@ def neighbour(wanted: bool) -> Generator[None]:
 class Disguised:
     """Puts the identity in the place of all candidates, and makes many decisions of one stop of the program."""
 
-    def __init__(self, folder: Path, decisions: int) -> None:
-        self.folder, self.decisions = folder, decisions
-        self.found: list[Decision] = []
+    def __init__(self, folder: Path, decisions: int, made: Callable[[Decision], None]) -> None:
+        self.folder, self.decisions, self.made = folder, decisions, made
         self._contest, self._measure = contest_of, stage.measure_kind
         self._decision, self._answered = road._decision, road._answered
         self._measured: tuple[Any, ...] = ()
@@ -116,15 +152,17 @@ class Disguised:
 
     def answered(self, asking: Any, timed: Sequence[stage.KindTimed], trial: Any) -> Decision:
         """As many decisions as are wanted; the last one is the run's. What asks for no times is answered as it is."""
+        decided: Decision
         if not timed:
-            decided: Decision = self._answered(asking, timed, trial)
+            decided = self._answered(asking, timed, trial)
             return decided
         for number in range(self.decisions):
             if number:
                 timed = [self._measure(*self._measured)]
                 asking = self._decision(timed, *self._decided)
-            self.found.append(self._answered(asking, timed, trial))
-        return self.found[-1]
+            decided = self._answered(asking, timed, trial)
+            self.made(decided)
+        return decided
 
     def measured(self, *args: Any) -> stage.KindTimed:
         """Keeps what the calls are measured with, for further decisions."""
@@ -150,51 +188,30 @@ class Disguised:
             yield
 
 
-def decided(program: str, decisions: int, flags: str, budget: float) -> list[dict[str, object]]:
-    """So many decisions about one example, with ``budget`` seconds of measuring: action, reason and interval of each."""
+def decide(of: Condition, decisions: int) -> None:
+    """Makes so many decisions and writes them down."""
+    binary = ROOT / "examples" / of.program / "bin" / of.flags / of.program
+    parser = argparse.ArgumentParser()
+    trace.add_arguments(parser)
     with tempfile.TemporaryDirectory() as folder:
-        disguised = Disguised(Path(folder), decisions)
-        binary = ROOT / "examples" / program / "bin" / flags / program
-        words = [
-            "-q",
-            "-o",
-            f"{folder}/run",
-            "--no-live",
-            "--candidates",
-            "1",
-            "--budget",
-            f"{budget:g}",
-            "--",
-            str(binary),
-            *CASES[program].sizes["small"],
-        ]
-        parser = argparse.ArgumentParser()
-        trace.add_arguments(parser)
+        words = f"-q -o {folder}/run --no-live --candidates 1 --budget {of.budget:g} --".split()
+        settings = trace.settings(parser.parse_args([*words, str(binary), *CASES[of.program].sizes["small"]]))
         (Path(folder) / "copies").mkdir()
-        disguised.folder = Path(folder) / "copies"
+        disguised = Disguised(Path(folder) / "copies", decisions, lambda decision: kept(of, decision))
         with disguised.in_place(), Progress(quiet=True, verbose=False) as progress:
             try:
-                pipeline.advise(trace.settings(parser.parse_args(words)), progress)
+                pipeline.advise(settings, progress)
             except LayoutAdviseError as error:
-                print(f"{program}: {error.line()}", file=sys.stderr)
-    return [
-        {
-            "program": program,
-            "action": d.verdict.action,
-            "reason": str(d.verdict.reason),
-            "interval": [d.verdict.interval.lo, d.verdict.interval.hi] if d.verdict.interval else None,
-        }
-        for d in disguised.found
-    ]
+                print(f"{of.program}: {error.line()}", file=sys.stderr)
 
 
-def rate(rows: Collection[dict[str, Any]]) -> str:
+def rate(rows: Collection[MadeDecision]) -> str:
     """The rate of false advice with its upper end, and how the others were decided."""
-    wrong, count = sum(row["action"] == "change" for row in rows), len(rows)
+    wrong, count = sum(row.action == "change" for row in rows), len(rows)
     if not count:
         return "no decision"
     upper = stats.beta.ppf(0.95, wrong + 1, count - wrong) if wrong < count else 1.0
-    actions = Counter(f"{row['action']} ({row['reason']})" for row in rows)
+    actions = Counter(f"{row.action} ({row.reason})" for row in rows)
     said = ", ".join(f"{action} {number}" for action, number in actions.most_common())
     return f"change in {wrong} of {count} decisions ({wrong / count:.1%}, at most {upper:.1%}): {said}"
 
@@ -208,15 +225,17 @@ def main() -> int:
     parser.add_argument("--budget", type=float, default=MEASURE.budget_s, help="as of trace (default: %(default)g)")
     parser.add_argument("--neighbour", action="store_true", help="beside a noisy process")
     arguments = parser.parse_args()
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    rows: list[dict[str, object]] = []
+    sought = {
+        Condition(program, arguments.flags, arguments.budget, arguments.neighbour, which_commit())
+        for program in arguments.only or PROGRAMS
+    }
     with neighbour(arguments.neighbour):
-        for program in arguments.only or PROGRAMS:
-            rows += decided(program, arguments.decisions, arguments.flags, arguments.budget)
-            print(f"{program}: {rate([r for r in rows if r['program'] == program] or rows)}", flush=True)
-    kept["neighbour" if arguments.neighbour else "quiet"] = rows
-    RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
-    print(rate(rows))
+        for of in sorted(sought, key=lambda one: one.program):
+            missing = arguments.decisions - sum(row.of == of for row in read(KEPT))
+            if missing > 0:
+                decide(of, missing)
+            print(f"{of.program}: {rate([row for row in read(KEPT) if row.of == of])}", flush=True)
+    print(rate([row for row in read(KEPT) if row.of in sought]))
     return 0
 
 
