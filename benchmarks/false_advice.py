@@ -27,7 +27,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from campaigns.which_commit import which_commit
 from cases import CASES
 from scipy import stats
 
@@ -43,10 +42,13 @@ from layout_advise.measure.setup import Contest, Entrant
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.progress import Progress
 
+sys.path.append(str(Path(__file__).resolve().parent / "campaigns"))
+from which_commit import which_commit
+
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = Path(__file__).resolve().parent / "results" / "false_advice.jsonl"
 DISGUISES = 24
-PROGRAMS = ("particles", "wave", "kmeans", "lattice", "nbody")
+PROGRAMS = ("particles", "wave", "kmeans", "lattice", "nbody", "scan", "entities")
 
 
 @dataclass(frozen=True, slots=True)
