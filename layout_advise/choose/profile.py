@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.openmp_regions import is_region_body, region_entry
 from layout_advise.tracer.program.symbols import Function
 from layout_advise.tracer.sampling.call_chains import Chain, call_chains
-from layout_advise.tracer.sampling.hotspots import Choice, Hotspot, choose, leader_of, rank, share_within
+from layout_advise.tracer.sampling.hotspots import OUTSIDE, Choice, Hotspot, choose, leader_of, rank, share_within
 from layout_advise.tracer.sampling.perf import perf_available, sample_with_perf
 from layout_advise.tracer.sampling.probe import SampleRun, sample
 from layout_advise.tracer.trace.trace import Mapping
@@ -35,8 +35,9 @@ INTERVAL = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Profiled:
-    """The sampled run and the function chosen. ``module`` is the file it lives in, ``share`` the part of the samples that
-    fell in it or in what it had called. ``chains``: what each sample fell in, and who had called that."""
+    """The sampled run and the function chosen. ``module`` is the file it lives in, ``share`` the part of the samples (of
+    those that other processes would have, too) that fell in it or in what it had called. ``chains``: what each sample fell
+    in, and who had called that."""
 
     run: SampleRun
     ranking: tuple[Hotspot, ...]
@@ -167,9 +168,10 @@ def profile(
 
 
 def _elsewhere(run: SampleRun) -> str:
-    """Why a program has few samples that starts others for its work, as far as its CPU time tells; empty where it does
-    not."""
-    if len(run.samples) >= CHOOSE.fewest_samples or run.cpu_seconds < CHOOSE.least_elsewhere:
+    """Why a program that starts others for its work cannot be studied, as far as its CPU time tells; empty where that is not
+    so. Of one with few samples it is said only where there is much of that time."""
+    few = len(run.samples) < CHOOSE.fewest_samples
+    if run.outside < CHOOSE.most_outside or (few and run.cpu_seconds < CHOOSE.least_elsewhere):
         return ""
     return f"it starts another program or process, in which most of the {run.cpu_seconds:.2g} s of CPU time go by"
 
@@ -208,7 +210,17 @@ class Sampled:
 def _seen(run: SampleRun, main: ElfBinary) -> Sampled:
     modules = Modules(run.mappings, main)
     chains = call_chains(run.sampled, modules) if len(run.sampled) else [(a,) for a in run.samples.tolist()]
+    chains = with_outside(chains, run.outside)
     return Sampled(run, modules, tuple(chains), tuple(rank(chains, modules)))
+
+
+def with_outside(chains: Sequence[Chain], outside: float) -> list[Chain]:
+    """The samples and those that the part ``outside`` of the CPU time would have had; some of them only, where they would be
+    too many. All shares are parts of these: a layout gains nothing in other processes."""
+    if outside < CHOOSE.least_outside or not chains:
+        return list(chains)
+    own = chains[:: max(1, round(len(chains) / (1.0 - outside) / CHOOSE.most_chains))]
+    return [*own, *[(OUTSIDE,)] * round(len(own) * outside / (1.0 - outside))]
 
 
 def _chosen(seen: Sampled, choice: Choice, main: ElfBinary) -> Profiled:

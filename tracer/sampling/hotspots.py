@@ -22,6 +22,9 @@ FAR_HOTTER = 3.0
 _ENTRIES = ("main", "_start", "__libc_start_main", "MAIN__")
 
 
+OUTSIDE = 0
+"""The address that stands for samples which would have fallen in other processes."""
+
 # Their time is what computing takes, not what the program asks of the system: it counts for the caller.
 _MATHEMATICS = re.compile(r"^(libm|libmvec)[.-]")
 
@@ -30,8 +33,8 @@ _MATHEMATICS = re.compile(r"^(libm|libmvec)[.-]")
 class Hotspot:
     """A function with its share of the samples (0..1), with the pieces (``.cold``, ``.part``) that belong to its region.
 
-    ``module`` is the file's path, or ``[kernel]``, ``[vdso]``, ``[unknown]``: then ``symbol`` is the same word and
-    ``address`` 0. ``address`` is the entry in the file. ``file`` and ``line`` are where most samples fell.
+    ``module`` is the file's path, or ``[kernel]``, ``[vdso]``, ``[unknown]``, ``[other processes]``: then ``symbol`` is the
+    same word and ``address`` 0. ``address`` is the entry in the file. ``file`` and ``line`` are where most samples fell.
     """
 
     symbol: str
@@ -131,6 +134,8 @@ def _named(groups: dict[tuple[str, int], _Group], opened: dict[str, ElfBinary], 
 
 
 def _resolve(address: int, modules: Modules) -> tuple[ElfBinary, Function, int] | str:
+    if address == OUTSIDE:
+        return "[other processes]"
     if address >= KERNEL_START:
         return "[kernel]"
     mapping = modules.mapping_at(address)
@@ -201,7 +206,8 @@ def _usable_entry(hotspot: Hotspot) -> bool:
 
 def _unfit(hotspot: Hotspot) -> str | None:
     if hotspot.address == 0:
-        return "code that has no symbol" if hotspot.symbol not in ("[kernel]", "[vdso]") else "not the program's own code"
+        known = hotspot.symbol in ("[kernel]", "[vdso]", "[other processes]")
+        return "not the program's own code" if known else "code that has no symbol"
     if _SYSTEM.match(os.path.basename(hotspot.module)):
         return f"a function of the system library {os.path.basename(hotspot.module)}"
     if hotspot.symbol in _ENTRIES:

@@ -25,6 +25,11 @@ from layout_advise.tracer.trace import trace
 
 MAX_SAMPLES = 1 << 20
 MAX_STACKS = 1 << 13
+_HEAD = 24
+"""Bytes before the samples: their number, how many there is room for, and the CPU time at the newest one."""
+UNSEEN_SECONDS = 0.05
+"""So much CPU time goes by without a sample in any program: until the first tick of the kernel, behind the last, and while
+its memory is given back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +46,15 @@ class SampleRun:
     error: str = ""
     cpu_seconds: float = 0.0
     """CPU time of the program and of the processes that it started and waited for."""
+    own_seconds: float = 0.0
+    """CPU time of the program's own process at its newest sample."""
     sampled: NDArray[np.void] = field(default_factory=lambda: np.empty(0, SAMPLED))
+
+    @property
+    def outside(self) -> float:
+        """The part of the CPU time (0..1) that no sample could see: of processes that the program started, or of a program
+        that took its place."""
+        return max(0.0, self.cpu_seconds - self.own_seconds - UNSEEN_SECONDS) / max(self.cpu_seconds, UNSEEN_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +105,19 @@ def sample(
     """
     start = Start(command, stdin_path, env, discard, stdout)
     orders = Orders(Mode.SAMPLE, interval_ns=max(1, int(interval * 1e9)))
-    tables = {"samples": 16 + 8 * MAX_SAMPLES, "sampled": SAMPLED.itemsize * MAX_STACKS}
+    tables = {"samples": _HEAD + 8 * MAX_SAMPLES, "sampled": SAMPLED.itemsize * MAX_STACKS}
     with agent_run(start, orders, tables=tables, spare_children=not discard) as (folder, process):
         before = _children_seconds()
         seconds = _run_to_end(process, folder.begun, timeout, "it was sampled")
         cpu_seconds = _children_seconds() - before
         status = folder.status()
-        samples, sampled = _samples(folder.path)
+        samples, sampled, own_seconds = _samples(folder.path)
         maps = folder.path / "maps"
         mappings = parse_mappings(maps.read_text()) if maps.exists() else ()
         error = status.error
         if status.state == State.ABSENT:
             error = "the agent was not loaded into the program (static or setuid?)"
-        return SampleRun(*_end(process.returncode), seconds, samples, mappings, error, cpu_seconds, sampled)
+        return SampleRun(*_end(process.returncode), seconds, samples, mappings, error, cpu_seconds, own_seconds, sampled)
 
 
 def _children_seconds() -> float:
@@ -113,11 +126,11 @@ def _children_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _samples(folder: Path) -> tuple[NDArray[np.uint64], NDArray[np.void]]:
-    """The addresses that the sampler left, and those with stacks."""
-    count = int(np.fromfile(folder / "samples", np.uint64, 1)[0])
-    addresses = np.fromfile(folder / "samples", np.uint64, min(count, MAX_SAMPLES), offset=16)
-    return addresses, np.fromfile(folder / "sampled", SAMPLED, min(count, MAX_STACKS))
+def _samples(folder: Path) -> tuple[NDArray[np.uint64], NDArray[np.void], float]:
+    """The addresses that the sampler left, those with stacks, and the CPU seconds of the process at the newest one."""
+    count, _, cpu_ns = (int(number) for number in np.fromfile(folder / "samples", np.uint64, _HEAD // 8))
+    addresses = np.fromfile(folder / "samples", np.uint64, min(count, MAX_SAMPLES), offset=_HEAD)
+    return addresses, np.fromfile(folder / "sampled", SAMPLED, min(count, MAX_STACKS)), cpu_ns / 1e9
 
 
 def _quick(times: Sequence[Sample], status: Status) -> tuple[float, ...]:

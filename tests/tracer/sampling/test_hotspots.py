@@ -10,7 +10,7 @@ import pytest
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
-from layout_advise.tracer.sampling.hotspots import Hotspot, choose, rank
+from layout_advise.tracer.sampling.hotspots import OUTSIDE, Hotspot, choose, rank
 from layout_advise.tracer.sampling.perf import parse_script, perf_available, sample_with_perf
 from layout_advise.tracer.trace.trace import Mapping
 
@@ -53,10 +53,12 @@ def test_ranking_of_made_up_samples(program: Path) -> None:
     samples = (
         [0x400000 + starts["hot"] + 5] * 50 + [0x400000 + starts["hot.cold"]] * 2 + [0x400000 + starts["cool"]] * 10
         + [0x700000 + library.find("far").start] * 20 + [(1 << 64) - 4096] * 9 + [0x7FFE0010] * 5 + [0x10] * 4
+        + [OUTSIDE] * 3
     )  # fmt: skip
     ranking = rank([(a,) for a in samples], Modules(mappings, binary))
     assert [(h.symbol, h.samples) for h in ranking] == [
         ("hot", 52), ("far", 20), ("cool", 10), ("[kernel]", 9), ("[vdso]", 5), ("[unknown]", 4),
+        ("[other processes]", 3),
     ]  # fmt: skip
     assert ranking[0].pieces == ("hot.cold",)
     assert ranking[0].address == starts["hot"]

@@ -69,6 +69,15 @@ int main(int argc, char **argv) {
         if (status) return 97;
         for (int k = 0; k < 4; k++) sink += work(n);
     }
+    if (!strcmp(what, "halves")) {
+        for (int k = 0; k < 1500; k++) sink += work(big);
+        if (!fork()) { for (int k = 0; k < 1500; k++) sink += work(big); _exit(0); }
+        wait(NULL);
+    }
+    if (!strcmp(what, "becomes")) {
+        for (int k = 0; k < 500; k++) sink += work(big);
+        execl(argv[0], argv[0], "halves", NULL);
+    }
     if (!strcmp(what, "exec")) execl("/bin/sh", "sh", "-c", "exit 11", NULL);
     if (!strcmp(what, "stdin")) {
         int c, sum = 0;
@@ -245,6 +254,13 @@ def test_samples_resolve(program: Path, capfd: pytest.CaptureFixture[str]) -> No
     told = sample([str(static)])
     assert (told.exit_status, told.samples.size) == (4, 0)
     assert "static" in told.error
+
+
+def test_the_time_of_other_processes_is_known(program: Path) -> None:
+    """Of a child that was waited for, and of the program that took the place of this one."""
+    alone, halves, becomes = (sample([str(program), what], discard=True) for what in ("long", "halves", "becomes"))
+    assert alone.outside < 0.1 < 0.3 < halves.outside < 0.6 < becomes.outside < 0.95
+    assert 0.0 < halves.own_seconds < halves.cpu_seconds
 
 
 def test_an_own_malloc_table_of_many_blocks(folder: Path) -> None:

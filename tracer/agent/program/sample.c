@@ -8,6 +8,7 @@
 struct la_samples { /* file "samples" */
     volatile uint64_t count;
     uint64_t capacity;
+    volatile uint64_t cpu; /* ns of CPU time of the whole process at the newest sample */
     uint64_t rip[];
 };
 static struct la_samples *samples;
@@ -50,6 +51,7 @@ static void on_tick(int number, siginfo_t *info, void *context)
     uint64_t n = __atomic_fetch_add(&samples->count, 1, __ATOMIC_RELAXED);
     if (n < samples->capacity)
         samples->rip[n] = (uint64_t)registers[REG_RIP];
+    samples->cpu = la_clock(CLOCK_PROCESS_CPUTIME_ID);
     if (sampled)
         keep_stack(n, registers);
 }
