@@ -39,6 +39,8 @@ class Conditions:
     """Why that is not known, or not between as many calls as would have been taken."""
     stretches: tuple[Stretch, ...] = ()
     """What single calls take in the course of the run."""
+    waits: float = 0.0
+    """The part of its elapsed time in which the program waits."""
     same_blocks: bool = True
     """Whether the further calls use the blocks of memory that were to be re-laid."""
 
@@ -71,6 +73,9 @@ def quality(conditions: Conditions) -> contract.Quality:
     if conditions.deterministic is not None:
         text = "the program ran the same way each time it was started"
         checks.append(contract.Check("deterministic", conditions.deterministic, None, text))
+    if quantities.waits_much(conditions.waits):
+        text = f"the program waits {conditions.waits:.0%} of the time that it takes: its gain is one of its CPU time"
+        checks.append(contract.Check("waits", False, conditions.waits, text))
     if not conditions.same_blocks:
         text = "further calls use other blocks of memory than the one measured: the layouts were not compared there"
         checks.append(contract.Check("same-blocks", False, None, text))

@@ -99,6 +99,7 @@ def _base(
         "file": file,
         "line": line,
         "share": case.profiled.share,
+        "waits": case.profiled.run.waits,
         "calls": case.probe.calls,
         "call": case.chosen.call,
         "alike": len(case.chosen.alike),

@@ -136,6 +136,7 @@ def modelled_conditions(case: Case, seen: Observation) -> Conditions:
         wrong_map_caught=None,
         calls_verified=0,
         deterministic=_same_end(case),
+        waits=case.profiled.run.waits,
         batch=case.timed_calls,
     )
 
@@ -152,6 +153,7 @@ def conditions_of(case: Case, seen: Observation, decided: Decided) -> Conditions
         wrong_map_caught=verified.wrong_map_caught,
         calls_verified=verified.calls,
         deterministic=_same_end(case),
+        waits=case.profiled.run.waits,
         same_blocks=verified.same_addresses,
         batch=case.timed_calls,
         unlike=verified.unlike,

@@ -260,6 +260,9 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """Calls that take one of them were not measured."""
     alone: float | None = None
     """Where several regions were studied, the part of the program's samples that no region before it in the list has."""
+    waits: float = 0.0
+    """The part of the elapsed time of the first run in which the program neither ran nor stood in line for a processor;
+    shares and speedups of the whole program are of its CPU time."""
     kept_calls: tuple[KeptCall, ...] = ()
     """Calls in it that stay calls."""
     alike: int = 0

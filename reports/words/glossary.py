@@ -65,6 +65,7 @@ CHECK_NOTES = {
     "steady-calls": "whether the call measured is like the calls around it",
     "later-calls": "where data changes as the program runs, other calls may gain another way: --call measures one of them",
     "other-data": "with the data of one call repeated caches may hold what they do not hold in the program",
+    "waits": "for files, timers, locks or other machines, which no layout shortens",
     "calm": "calls beside which a fixed loop of additions was slow: something else used the core; they are left out",
     "page-faults": "calls with page faults time the kernel, not the layout",
     "trace-complete": "a layout claimed from a part of the accesses could be wrong for the rest",

@@ -10,6 +10,14 @@ from layout_advise.reports.model.threads import Time
 MOST_NAMES = 6
 
 
+MUCH_WAITING = 0.1
+
+
+def waits_much(part: float) -> bool:
+    """Tells whether a program waits for so much of the time that it takes that a gain of its CPU time is no gain of that."""
+    return part > MUCH_WAITING
+
+
 def size(count: int) -> str:
     """Bytes with a binary prefix: ``95.4 MiB``."""
     value = float(count)

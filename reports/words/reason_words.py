@@ -87,6 +87,7 @@ CHECK_EFFECTS = {
     "steady-calls": "other calls may gain less or more: try --call N",
     "later-calls": "later calls may gain another amount: try --call N",
     "other-data": IN_THE_INTERVAL,
+    "waits": "of the time that passes less is gained",
     "calm": "the machine was busy: measure again when it is idle",
     "page-faults": "the calls left are few: use --restores N",
     "trace-complete": "no layout is claimed from a part of the accesses",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -100,12 +102,28 @@ def _under_agent(start: Start, folder: Path, mark: str) -> tuple[list[str], dict
     return [*fixed_addresses(), shutil.which("env") or "/usr/bin/env", *variables, program, *arguments], environment
 
 
-def wait_for_end(process: subprocess.Popen[bytes], timeout: float | None, what: str, hint: str = "raise --timeout") -> None:
-    """Wait for the program's end. Raises :class:`ProgramError` after ``timeout`` seconds: it hung while ``what``."""
+def wait_for_end(process: subprocess.Popen[bytes], timeout: float | None, what: str, hint: str = "raise --timeout") -> float:
+    """Wait for the program's end, and return the seconds that its first thread stood in line for a processor (0 where the
+    kernel does not tell). Raises :class:`ProgramError` after ``timeout`` seconds: it hung while ``what``."""
+    queued = 0.0
     try:
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            _await(process, timeout)
+            queued = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1]) / 1e9
         process.wait(timeout)
     except subprocess.TimeoutExpired:
         raise ProgramError(f"the program hung while {what}", f"still running after {timeout:g} s", hint) from None
+    return queued
+
+
+def _await(process: subprocess.Popen[bytes], timeout: float | None) -> None:
+    """Waits for the end of a process that is still to be collected."""
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        if not select.select([descriptor], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired(process.args, timeout or 0.0)
+    finally:
+        os.close(descriptor)
 
 
 def kill_session(process: subprocess.Popen[bytes], mark: str) -> None:

@@ -48,6 +48,8 @@ class SampleRun:
     """CPU time of the program and of the processes that it started and waited for."""
     own_seconds: float = 0.0
     """CPU time of the program's own process at its newest sample."""
+    queued_seconds: float = 0.0
+    """The time in which its first thread could have run and had no processor."""
     sampled: NDArray[np.void] = field(default_factory=lambda: np.empty(0, SAMPLED))
 
     @property
@@ -55,6 +57,13 @@ class SampleRun:
         """The part of the CPU time (0..1) that no sample could see: of processes that the program started, or of a program
         that took its place."""
         return max(0.0, self.cpu_seconds - self.own_seconds - UNSEEN_SECONDS) / max(self.cpu_seconds, UNSEEN_SECONDS)
+
+    @property
+    def waits(self) -> float:
+        """The part of the elapsed time (0..1) in which the program neither ran nor stood in line for a processor: files,
+        timers, locks, other machines."""
+        busy = self.cpu_seconds + self.queued_seconds + UNSEEN_SECONDS
+        return max(0.0, self.seconds - busy) / max(self.seconds, UNSEEN_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +86,10 @@ class Probe:
     """Of a quick probe: the time of each timed call, less what timing a call that does nothing takes."""
 
 
-def _run_to_end(process: subprocess.Popen[bytes], begun: float, timeout: float | None, what: str) -> float:
-    """Waits for the end; returns the seconds until then since it was ``begun``."""
-    wait_for_end(process, timeout, what, "raise --timeout or give it a smaller input")
-    return time.monotonic() - begun
+def _run_to_end(process: subprocess.Popen[bytes], begun: float, timeout: float | None, what: str) -> tuple[float, float]:
+    """Waits for the end; returns the seconds until then since it was ``begun``, and those in line for a processor."""
+    queued = wait_for_end(process, timeout, what, "raise --timeout or give it a smaller input")
+    return time.monotonic() - begun, queued
 
 
 def _end(returncode: int) -> tuple[int | None, int | None]:
@@ -108,7 +117,7 @@ def sample(
     tables = {"samples": _HEAD + 8 * MAX_SAMPLES, "sampled": SAMPLED.itemsize * MAX_STACKS}
     with agent_run(start, orders, tables=tables, spare_children=not discard) as (folder, process):
         before = _children_seconds()
-        seconds = _run_to_end(process, folder.begun, timeout, "it was sampled")
+        seconds, queued = _run_to_end(process, folder.begun, timeout, "it was sampled")
         cpu_seconds = _children_seconds() - before
         status = folder.status()
         samples, sampled, own_seconds = _samples(folder.path)
@@ -117,7 +126,9 @@ def sample(
         error = status.error
         if status.state == State.ABSENT:
             error = "the agent was not loaded into the program (static or setuid?)"
-        return SampleRun(*_end(process.returncode), seconds, samples, mappings, error, cpu_seconds, own_seconds, sampled)
+        return SampleRun(
+            *_end(process.returncode), seconds, samples, mappings, error, cpu_seconds, own_seconds, queued, sampled
+        )
 
 
 def _children_seconds() -> float:
@@ -165,7 +176,7 @@ def probe(
         calm=(calm.ticks, calm.patience_ns),
     )  # fmt: skip
     with own_turn(), agent_run(Start(command, stdin_path, env), orders) as (folder, process):
-        seconds = _run_to_end(process, folder.begun, timeout, "its hotspot was timed")
+        seconds, _ = _run_to_end(process, folder.begun, timeout, "its hotspot was timed")
         status = folder.status()
         if status.state < State.PATCHED:
             raise _never_patched(entry, status, process.returncode)

@@ -347,6 +347,14 @@ def test_the_whole_program_is_not_told_to_gain_more_than_its_hotspot() -> None:
     assert "the whole program an estimated 1.14 times (89% of the samples)" in for_program(verdict, 0.89).text
 
 
+def test_of_a_program_that_waits_the_gain_is_one_of_its_cpu_time() -> None:
+    verdict = decide([Measured(variant("c1"), "verified", ratio(1.16, 1.18), ratio(1.16, 1.18))], context())
+    assert "waits" not in for_program(verdict, 0.89, 0.05).text
+    assert for_program(verdict, 0.89, 0.68).text.endswith(
+        "1.14 times (89% of the samples) in CPU time, but it waits 68% of the time that it takes."
+    )
+
+
 def test_what_the_unchanged_layout_gains_is_told() -> None:
     """lattice -O3: restrict alone gains 1.22 times, the layout 1.07."""
     both = Measured(variant("c1-restrict"), "verified", Ratio(1.3, 1.29, 1.31, 9), Ratio(1.066, 1.06, 1.07, 9))

@@ -69,6 +69,7 @@ int main(int argc, char **argv) {
         if (status) return 97;
         for (int k = 0; k < 4; k++) sink += work(n);
     }
+    if (!strcmp(what, "sleeps")) { for (int k = 0; k < 500; k++) sink += work(big); sleep(1); }
     if (!strcmp(what, "halves")) {
         for (int k = 0; k < 1500; k++) sink += work(big);
         if (!fork()) { for (int k = 0; k < 1500; k++) sink += work(big); _exit(0); }
@@ -261,6 +262,13 @@ def test_the_time_of_other_processes_is_known(program: Path) -> None:
     alone, halves, becomes = (sample([str(program), what], discard=True) for what in ("long", "halves", "becomes"))
     assert alone.outside < 0.1 < 0.3 < halves.outside < 0.6 < becomes.outside < 0.95
     assert 0.0 < halves.own_seconds < halves.cpu_seconds
+
+
+def test_waiting_is_no_standing_in_line(program: Path) -> None:
+    """Whatever else runs on the machine."""
+    busy, sleeps = (sample([str(program), what], discard=True) for what in ("halves", "sleeps"))
+    assert busy.waits < 0.3 < 0.4 < sleeps.waits < 0.95
+    assert sleeps.seconds > 1.0 > sleeps.cpu_seconds
 
 
 def test_an_own_malloc_table_of_many_blocks(folder: Path) -> None:
