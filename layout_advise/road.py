@@ -281,7 +281,12 @@ def _decided_live(
     identity = identity_of_loops(built.mockups).recipe.variant
     asking = decide_live(contest.entrants, identity, contest.unmeasured, context, why)
     result = _answered(asking, (), trial)
-    return replace(result, verdict=for_program(result.verdict, case.profiled.share, case.profiled.run.waits))
+    return replace(result, verdict=_for_program(result.verdict, case))
+
+
+def _for_program(verdict: Verdict, case: Case) -> Verdict:
+    run = case.profiled.run
+    return for_program(verdict, case.profiled.share, run.waits, run.processors)
 
 
 def _subject(space: Workspace, built: Built, views: Mapping[str, View], variant: Variant) -> LiveSubject:
@@ -336,8 +341,7 @@ def _write_times(case: Case, decision: Decision) -> None:
 def _completed(decision: Decision, case: Case, proposed: Proposed, others: Others) -> Verdict:
     """The verdict with what it means for the program, which kind of change pays, and which layouts would do as well."""
     advice = loop_advice(decision, DECIDE.smallest_gain(decision.snapshot))
-    verdict = for_program(decision.verdict, case.profiled.share, case.profiled.run.waits)
-    verdict = with_loop(verdict, advice, case.profiled.name)
+    verdict = with_loop(_for_program(decision.verdict, case), advice, case.profiled.name)
     verdict = with_untried_kinds(verdict, proposed.seen, others)
     # what converting costs is timed around a batch, not a call, and at calls of one kind only
     if not case.settings.temporary and case.batch is None and not case.kinds:

@@ -17,7 +17,7 @@ from layout_advise.mockup.timing.variants import WRITTEN
 from layout_advise.reasons import Reason
 from layout_advise.reports.model.candidate import Evidence, Interval
 from layout_advise.reports.model.hotspot import Verdict
-from layout_advise.reports.words.quantities import waits_much
+from layout_advise.reports.words.quantities import is_cpu_time, waits_much
 
 LiveWish = Literal["auto", "always", "never"]
 Ahead = Callable[[Measured, Measured], bool]
@@ -238,14 +238,16 @@ def confirm(first: Verdict, again: Measured, context: VerdictContext) -> Verdict
     return msgspec.structs.replace(told, interval=open_to, about=again.id, doubt=doubt)
 
 
-def for_program(verdict: Verdict, share: float, waits: float = 0.0) -> Verdict:
+def for_program(verdict: Verdict, share: float, waits: float = 0.0, processors: float = 1.0) -> Verdict:
     """The same verdict, its sentence completed by the gain of the whole program of which the hotspot is ``share``: rounded
-    down, as the program cannot gain more than its hotspot. Of one that ``waits`` for a part of its time, that is one of its
-    CPU time."""
+    down, as the program cannot gain more than its hotspot. Of one that ``waits`` for a part of its time, or runs on
+    several ``processors`` at once, that is one of its CPU time."""
     if verdict.action != "change" or not verdict.gain:
         return verdict
     gain = math.floor(amdahl(share, verdict.gain) * 100) / 100
     told = f" in CPU time, but it waits {waits:.0%} of the time that it takes" if waits_much(waits) else ""
+    if not told and is_cpu_time(waits, processors):
+        told = f" in CPU time, on {processors:.1f} processors at once"
     whole = f"; the whole program an estimated {gain:.2f} times ({share:.0%} of the samples){told}."
     return msgspec.structs.replace(verdict, text=verdict.text.removesuffix(".") + whole)
 

@@ -100,6 +100,7 @@ def _base(
         "line": line,
         "share": case.profiled.share,
         "waits": case.profiled.run.waits,
+        "processors": case.profiled.run.processors,
         "calls": case.probe.calls,
         "call": case.chosen.call,
         "alike": len(case.chosen.alike),

@@ -263,6 +263,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     waits: float = 0.0
     """The part of the elapsed time of the first run in which the program neither ran nor stood in line for a processor;
     shares and speedups of the whole program are of its CPU time."""
+    processors: float = 1.0
+    """The processors that it ran on at once in that run, at the mean; at least 1."""
     kept_calls: tuple[KeptCall, ...] = ()
     """Calls in it that stay calls."""
     alike: int = 0

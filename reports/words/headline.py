@@ -14,7 +14,7 @@ from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 from layout_advise.reports.words import hotspot_words
 from layout_advise.reports.words.layout_words import brief
-from layout_advise.reports.words.quantities import listing, waits_much
+from layout_advise.reports.words.quantities import is_cpu_time, listing
 from layout_advise.reports.words.reason_words import DOUBT_NAMES, REASONS
 
 TOO_WIDE = 4.0
@@ -81,7 +81,7 @@ def _change(hotspot: HotspotReport) -> str:
     doubts = " with every doubt" if advised.speedup is not None and hotspot_words.wider(verdict, advised.speedup) else ""
     around = f" ({span(interval)}{doubts})" if interval is not None else ""
     whole = program_gain(hotspot)
-    part = "the program's CPU time" if waits_much(hotspot.waits) else "the program"
+    part = "the program's CPU time" if is_cpu_time(hotspot.waits, hotspot.processors) else "the program"
     program = f", {part} {factor(whole)}" if whole is not None else ""
     gain = f"{_of(hotspot)} {least}{factor(verdict.gain)} faster{around}{program}."
     words = len(gain.split()) + len(data_names(hotspot, advised).split()) + 1

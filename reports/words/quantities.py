@@ -11,6 +11,13 @@ MOST_NAMES = 6
 
 
 MUCH_WAITING = 0.1
+AT_ONCE = 1.1
+
+
+def is_cpu_time(waits: float, processors: float) -> bool:
+    """Tells whether a gain of a program's CPU time is no gain of the time that it takes: it waits, or several processors run
+    it at once, of which the others go on as before."""
+    return waits_much(waits) or processors > AT_ONCE
 
 
 def waits_much(part: float) -> bool:

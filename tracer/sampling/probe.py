@@ -65,6 +65,11 @@ class SampleRun:
         busy = self.cpu_seconds + self.queued_seconds + UNSEEN_SECONDS
         return max(0.0, self.seconds - busy) / max(self.seconds, UNSEEN_SECONDS)
 
+    @property
+    def processors(self) -> float:
+        """On how many processors the program ran at once, at the mean over its run: 1 where it ran on one or less."""
+        return max(1.0, self.cpu_seconds / max(self.seconds, UNSEEN_SECONDS))
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:

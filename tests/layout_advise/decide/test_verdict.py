@@ -353,6 +353,9 @@ def test_of_a_program_that_waits_the_gain_is_one_of_its_cpu_time() -> None:
     assert for_program(verdict, 0.89, 0.68).text.endswith(
         "1.14 times (89% of the samples) in CPU time, but it waits 68% of the time that it takes."
     )
+    assert for_program(verdict, 0.89, 0.05, 1.94).text.endswith(
+        "(89% of the samples) in CPU time, on 1.9 processors at once."
+    )
 
 
 def test_what_the_unchanged_layout_gains_is_told() -> None:

@@ -269,6 +269,7 @@ def test_waiting_is_no_standing_in_line(program: Path) -> None:
     busy, sleeps = (sample([str(program), what], discard=True) for what in ("halves", "sleeps"))
     assert busy.waits < 0.3 < 0.4 < sleeps.waits < 0.95
     assert sleeps.seconds > 1.0 > sleeps.cpu_seconds
+    assert sleeps.processors == 1.0
 
 
 def test_an_own_malloc_table_of_many_blocks(folder: Path) -> None:
