@@ -149,10 +149,13 @@ def profile(
         raise ProgramError(what, "a run that crashes is not advised on", "make it run to its end first")
     if run.error and wanted is None:
         raise ProgramError("cannot sample the program", run.error)
-    if wanted is None and (elsewhere := _elsewhere(run)):
-        raise ProgramError("found no hotspot", elsewhere, "advise on what does the work, started by itself")
+    if wanted is None:
+        _require_own_work(run)
     if len(run.samples) < CHOOSE.fewest_samples:
         run = _finer(settings, stdin, run)
+        if wanted is None:
+            _require_own_work(run)
+        run = _by_perf(settings, stdin, run)
     seen = _seen(run, main)
     if unknown is not None:
         return _in_library(settings.hotspot or "", seen, unknown)
@@ -167,13 +170,13 @@ def profile(
     return _chosen(seen, choose(seen.ranking), main)
 
 
-def _elsewhere(run: SampleRun) -> str:
-    """Why a program that starts others for its work cannot be studied, as far as its CPU time tells; empty where that is not
-    so. Of one with few samples it is said only where there is much of that time."""
-    few = len(run.samples) < CHOOSE.fewest_samples
-    if run.outside < CHOOSE.most_outside or (few and run.cpu_seconds < CHOOSE.least_elsewhere):
-        return ""
-    return f"it starts another program or process, in which most of the {run.cpu_seconds:.2g} s of CPU time go by"
+def _require_own_work(run: SampleRun) -> None:
+    """Raises ProgramError of a program that starts others for its work, as far as its CPU time tells. Of one without a
+    sample, whose signals may be blocked, it is said only where there is much of that time."""
+    told = len(run.samples) >= CHOOSE.fewest_samples or run.own_seconds or run.cpu_seconds >= CHOOSE.least_elsewhere
+    if told and run.outside >= CHOOSE.most_outside:
+        why = f"it starts another program or process, in which most of the {run.cpu_seconds:.2g} s of CPU time go by"
+        raise ProgramError("found no hotspot", why, "advise on what does the work, started by itself")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +235,8 @@ def _chosen(seen: Sampled, choice: Choice, main: ElfBinary) -> Profiled:
 
 
 def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
-    """``run`` with the samples of further runs of so short a program, which lies at the same addresses each time; with those
-    of perf, where it works and there are still too few: the kernel's tick limits the timer to some 250 samples a second. The
-    program's output was shown already."""
+    """``run`` with the samples of further runs of so short a program, which lies at the same addresses each time; CPU times
+    are those of the one with most of them. The program's output was shown already."""
     runs, begun = [run], time.monotonic()
     while time.monotonic() - begun < CHOOSE.most_runs_seconds:
         enough = sum(len(one.samples) for one in runs) >= CHOOSE.fewest_samples
@@ -244,8 +246,15 @@ def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
         if _code(more) != _code(run) or more.error:
             break
         runs.append(more)
+    most = max(runs, key=lambda one: len(one.samples))
+    run = replace(run, cpu_seconds=most.cpu_seconds, own_seconds=most.own_seconds)
     samples = np.concatenate([one.samples for one in runs])
-    run = replace(run, samples=samples, sampled=np.concatenate([one.sampled for one in runs]))
+    return replace(run, samples=samples, sampled=np.concatenate([one.sampled for one in runs]))
+
+
+def _by_perf(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
+    """``run`` with the samples of perf, where it works and there are still too few: the kernel's tick limits the timer to
+    some 250 samples a second."""
     if len(run.samples) >= CHOOSE.fewest_samples or not perf_available():
         return run
     with open(stdin or os.devnull, "rb") as source:
@@ -258,7 +267,9 @@ def _finer(settings: Settings, stdin: Path | None, run: SampleRun) -> SampleRun:
         )
     if len(found.addresses) <= len(run.samples):
         return run
-    return replace(run, samples=found.addresses, mappings=found.mappings, sampled=run.sampled[:0])
+    # what the timer did not see says nothing of what perf sees
+    run = replace(run, sampled=run.sampled[:0], own_seconds=run.cpu_seconds)
+    return replace(run, samples=found.addresses, mappings=found.mappings)
 
 
 def _code(run: SampleRun) -> list[Mapping]:

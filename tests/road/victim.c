@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++)
         p[i].y = i + start;
     if (!strcmp(mode, "exec")) {
-        execl(argv[0], argv[0], "plain", (char *)0);
+        execl(argv[0], argv[0], "plain", argv[2], argc > 2 ? argv[3] : NULL, (char *)0);
         return 8;
     }
     if (!strcmp(mode, "forks")) {
