@@ -302,7 +302,8 @@ def test_calls_in_forked_children_do_not_count(victim: Path, tmp_path: Path) -> 
 # --- hotspots that cannot be measured ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("calls", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("calls", [1, 2])
 def test_few_calls_are_enough(victim: Path, tmp_path: Path, calls: int) -> None:
     """The report goes to standard output, and nothing else: what the program prints is in its log."""
     words = ("-q", "--json", "-", "--hotspot", "work", *LITTLE, "--", "./victim", "plain", "120000", str(calls))
