@@ -120,7 +120,8 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
     if hotspot.noise is not None and tried:
         floor = max(hotspot.noise.hi, 1 / hotspot.noise.lo if hotspot.noise.lo > 0 else 1.0) - 1
         yield Mark("≈", f"noise {floor:.1%}".replace("%", " %"))
-    yield Mark("◔", f"{hotspot.share:.0%} of samples".replace("%", " %"))
+    waiting = f", waits {hotspot.waits:.0%} of its time" if quantities.waits_much(hotspot.waits) else ""
+    yield Mark("◔", f"{hotspot.share:.0%} of samples{waiting}".replace("%", " %"))
     checks = report.quality.checks
     failed = sum(not check.ok for check in checks)
     if failed:

@@ -61,6 +61,8 @@ def test_of_a_program_that_waits_only_its_cpu_time_gains() -> None:
     for how in ({"waits": 0.6}, {"processors": 1.9}):
         waiting = msgspec.structs.replace(report().hotspots[0], **how)
         assert headline(waiting).endswith("step 3.6× faster (3.5–3.7), the program's CPU time 1.83×.")
+    shown = msgspec.structs.replace(report(), hotspots=(msgspec.structs.replace(report().hotspots[0], waits=0.6),))
+    assert any("of samples, waits 60 % of its time" in mark.text for mark in first_screen(shown, shown.hotspots[0]).evidence)
 
 
 @pytest.mark.parametrize(
