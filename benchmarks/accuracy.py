@@ -40,6 +40,7 @@ from layout_advise.progress import Progress
 from layout_advise.reports.model.candidate import CandidateReport, Interval
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.tracer.sampling.turns import set_apart
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -230,7 +231,8 @@ class Between(Progress):
         """A process has been timed, or something else counted."""
         if text.startswith(TIMING_STEP):
             begun = time.monotonic()
-            self._hand.turn()
+            with set_apart():
+                self._hand.turn()
             self.apart += time.monotonic() - begun
 
 

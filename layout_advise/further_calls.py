@@ -1,13 +1,15 @@
-"""The mock-ups compared at further calls, and at calls of other kinds: the program is started anew for each of them."""
+"""The mock-ups compared at further calls, and at calls of other kinds: the program is started anew for each of them. Where
+that would take too long for all of them, the fastest of a first race go on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from layout_advise.build.stage import Built, build_at_call
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.errors import ProgramError, SnapshotError, TraceError
+from layout_advise.measure.stage import first_race, seconds_of
 from layout_advise.mockup.evidence.kept_calls import taken_after_all
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
@@ -17,10 +19,12 @@ from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, Others, blocks_of, concerns, instances, moved, with_structures
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.source import Source, source_of
-from layout_advise.tracer.process.stopped_program import StoppedProgram
+from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
+from layout_advise.tracer.sampling.turns import own_time
 from layout_advise.tracer.snapshot.recorded_calls import RSP
 from layout_advise.tracer.trace.trace import Trace
 from layout_advise.verify.compare import Findings, compared, differing, rejected
+from layout_advise.verify.policy import VERIFY
 from layout_advise.verify.stage import Verified, verify_first
 from layout_advise.verify.verify import NOTHING_CHANGED, Finding
 from layout_advise.workspace import Workspace
@@ -125,14 +129,35 @@ def _laid_out(recipes: Sequence[Recipe]) -> set[tuple[int, int]]:
     return blocks_of(r.structure for g in recipes if g.candidate for r in g.candidate.relayouts)
 
 
-def verify_all(
-    case: Case, program: StoppedProgram, seen: Observation, built: Built, others: Others
-) -> tuple[Verified, tuple[AtKind, ...]]:
-    """Compares every mock-up at the call that ``program`` is stopped at, at further ones, and at those of other kinds.
-    Raises SnapshotError when the original cannot be run."""
-    lifted = built.source.lifted
+def verify_here(case: Case, program: StoppedProgram, seen: Observation, built: Built) -> Verified:
+    """Compares every mock-up at the call that ``program`` is stopped at. Raises SnapshotError when the original cannot be
+    run."""
     batch = outside_arguments(seen.touched, program.registers().gpr[RSP]) if case.batch is not None else None
-    verified = verify_further(case, seen, lifted, verify_first(case.space, program, built, batch))
+    return verify_first(case.space, program, built, batch)
+
+
+def fastest_first(
+    case: Case, seen: Observation, verified: Verified, others: Others, took: float, copies: Callable[[], Snapshots]
+) -> Verified:
+    """``verified`` with those builds of layouts only that are to be compared further: all of them, or, where making and
+    comparing all once more for each call would take too long after the first time ``took`` so many seconds, the fastest of
+    a race at the first call."""
+    builds = [r.variant for r in verified.good if r.candidate is not None]
+    passes = sum(len(one.calls_compared) for one in (case, *(other.case for other in others.tried))) - 1
+    left = min(VERIFY.further_s, case.until - own_time() - seconds_of(case))
+    places = max(VERIFY.fewest_further, int(len(builds) * left / max(passes * took, 1e-9)))
+    if len(builds) <= places or verified.problem is not None:
+        return verified
+    case.space.progress.step(f"looking for the {places} fastest of {len(builds)} builds")
+    return replace(verified, behind=first_race(case, seen, verified.built, verified.found, copies(), places))
+
+
+def verify_further_and_kinds(
+    case: Case, seen: Observation, verified: Verified, others: Others
+) -> tuple[Verified, tuple[AtKind, ...]]:
+    """Compares what did the same at the first call at further ones too, and at those of other kinds."""
+    lifted = verified.built.source.lifted
+    verified = verify_further(case, seen, lifted, verified)
     kinds = []
     for other in others.tried:
         one, verified = verify_kind(other, seen, lifted, verified)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 from layout_advise.build.mockups import identity_of_loops
 from layout_advise.build.stage import Built, build_all, build_ending, build_general, late_loads
@@ -38,7 +38,7 @@ from layout_advise.describe.studied import (
     modelled_conditions,
 )
 from layout_advise.errors import SnapshotError, TraceError
-from layout_advise.further_calls import AtKind, traces_ahead, verify_all
+from layout_advise.further_calls import AtKind, fastest_first, traces_ahead, verify_further_and_kinds, verify_here
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import contest_of, raw
@@ -75,6 +75,7 @@ from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.model.threads import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
+from layout_advise.tracer.sampling.turns import own_time
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.verify.compare import compared_late
 from layout_advise.verify.stage import Verified
@@ -176,11 +177,13 @@ def _tried(
         tried = tuple(replace(one, seen=with_all_written(one.program, one.seen)) for one in others.tried)
         others = replace(others, tried=tried)
     seen, candidates = proposed.seen, proposed.candidates
-    built = build_all(case.space, source, candidates)
-    verified, kinds = verify_all(case, parked, seen, built, others)
+    begun, taken = own_time(), lru_cache(1)(lambda: snapshots(case, parked, stack))
+    verified = verify_here(case, parked, seen, build_all(case.space, source, candidates))
+    verified = fastest_first(case, seen, verified, others, own_time() - begun, taken)
+    verified, kinds = verify_further_and_kinds(case, seen, verified, others)
     if (problem := _problem(verified)) is not None:
         return unwatched(seen), Decided(verified, None, problem)
-    copies = snapshots(case, parked, stack)
+    copies = taken()
     views = views_of(source, candidates)
     live = _live_ways(case, parked, verified, views)
     if (unlike := _unlike_alone(case, seen, verified, copies)) is not None:
@@ -189,7 +192,8 @@ def _tried(
     proposed = replace(proposed, seen=watched(case, seen))
     live.bench.begin()
     late = partial(_late_loads, case, parked)
-    timed = [measure_kind(case, seen, verified.built, verified.found, candidates, copies, late)]
+    candidates = tuple(c for c in candidates if not verified.is_left(c))
+    timed = [measure_kind(case, seen, verified.built, verified.racing, candidates, copies, late)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
     decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial)
     _write_times(case, decision)
@@ -233,7 +237,8 @@ def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Veri
     case, built = one.other.case, one.verified.built
     if {e.variant for e in main.times.contest.entrants} <= one.unaffected:
         return KindTimed(case, built, None, one.unaffected)
-    found = measure_kind(case, one.other.seen, built, verified.found, proposed.candidates, one.other.snapshots())
+    candidates = tuple(c for c in proposed.candidates if not verified.is_left(c))
+    found = measure_kind(case, one.other.seen, built, verified.racing, candidates, one.other.snapshots())
     return replace(found, unaffected=one.unaffected)
 
 
@@ -274,9 +279,9 @@ def _decided_live(
     """What the running program alone tells of the candidates, whose calls in the snapshot are ``why`` not the program's."""
     if case.settings.live == "never":
         return LiveOnly(why, (), {})
-    built, found = verified.built, verified.found
-    contest = contest_of(proposed.candidates, built.source, built.mockups, found, case.profiled.name, None)
-    allow, evidence = case.settings.allow_reassociation, found[IDENTITY].evidence
+    built, candidates = verified.built, tuple(c for c in proposed.candidates if not verified.is_left(c))
+    contest = contest_of(candidates, built.source, built.mockups, verified.racing, case.profiled.name, None)
+    allow, evidence = case.settings.allow_reassociation, verified.found[IDENTITY].evidence
     context = VerdictContext(copies.kind, evidence, _rules(proposed), allow)
     identity = identity_of_loops(built.mockups).recipe.variant
     asking = decide_live(contest.entrants, identity, contest.unmeasured, context, why)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from layout_advise.tracer.sampling.turns import VARIABLE
+from layout_advise.tracer.sampling.turns import VARIABLE, _Held
 
 settings.register_profile("house", deadline=None)  # nothing is timed in tests: the machine may be busy
 settings.load_profile("house")
@@ -34,8 +34,10 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def own_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests are not timed: those that run side by side do not wait for each other."""
+    """Tests are not timed: those that run side by side do not wait for each other, and what one waited for is not taken from
+    the clock of the next."""
     monkeypatch.setenv(VARIABLE, str(os.getpid()))
+    monkeypatch.setattr(_Held, "waited", 0.0)
 
 
 @pytest.fixture(autouse=True)

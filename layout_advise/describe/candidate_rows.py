@@ -57,14 +57,13 @@ def measured_rows(case: Case, seen: Observation, decided: Decided) -> list[Candi
         reason = reason or failed
         compared = None
         if finding is not None and finding.reason is None:
-            compared = Verification(
-                decided.verified.calls * case.timed_calls, finding.bytes_compared, finding.bytes_changed, finding.max_ulp
-            )
+            calls = 1 if name in decided.verified.behind else decided.verified.calls
+            compared = Verification(calls * case.timed_calls, finding.bytes_compared, finding.bytes_changed, finding.max_ulp)
         outcome = Outcome(
             replace(candidate, id=str(name)),
             made.recipe.variant.promise,
             "rejected" if reason or finding is None else finding.evidence,
-            reason or (decided.timings.dropped.get(name) if decided.timings else None),
+            reason or decided.verified.behind.get(name) or (decided.timings.dropped.get(name) if decided.timings else None),
             compared,
             _converted(decided, name, alone=case.batch is None and not case.kinds),
             traffic(candidate, seen.used_part),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,8 @@ from layout_advise.measure.first_times import FirstTimes, first_times, look_at_o
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import Bench, has_vectors
+from layout_advise.mockup.timing.measure import beyond
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED, Variant
 from layout_advise.observe.case import Case
@@ -53,7 +54,7 @@ def further_seconds(case: Case) -> float:
     if case.settings.budget is not None:
         return 0.0
     each = seconds_of(case)
-    return max(0.0, min(each, case.until - each - time.monotonic()))
+    return max(0.0, min(each, case.until - each - own_time()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,18 @@ def _bench(case: Case, seen: Observation, snapshots: Snapshots, budget: float, *
         alone=alone,
         between_ns=case.chosen.between_ns if alone and not case.kinds else None,
     )
+
+
+def first_race(
+    case: Case, seen: Observation, built: Built, found: Findings, snapshots: Snapshots, places: int
+) -> dict[Variant, str]:
+    """Times in a few processes, one round each, what did the same at the first call. Returns the builds that are not among
+    the ``places`` fastest, and how each was left behind; of what no undisturbed call was seen nothing is said."""
+    contest = contest_of((), built.source, built.mockups, found, case.profiled.name, None)
+    bench = _bench(case, seen, snapshots, seconds_of(case))
+    bench = replace(bench, plan=replace(bench.plan, rounds=1, cold_calls=0))
+    timings = bench.measure(contest.timed(), "racing", TIMING.drop_after, drop=False)
+    return beyond(timings, [e.variant for e in contest.entrants], places)
 
 
 def time_original(case: Case, seen: Observation, snapshots: Snapshots) -> Timings:

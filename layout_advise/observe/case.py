@@ -73,7 +73,7 @@ class Case:
     seconds: float | None = None
     """So long it has for measuring and for trials in the running program, together; None: as the settings say."""
     until: float = math.inf
-    """The end of the run (monotonic seconds): nothing is measured beyond its own seconds that would go on after it."""
+    """The end of the run (``own_time``): nothing is measured beyond its own seconds that would go on after it."""
 
     @property
     def calls_compared(self) -> tuple[int, ...]:

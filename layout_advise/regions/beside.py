@@ -6,7 +6,6 @@ Where one of them gives no answer, a loop in it or what calls it takes its place
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -41,6 +40,7 @@ from layout_advise.reports.model.contract import OverRegions, PassedOver
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.plan import ProgramPlan
 from layout_advise.reports.words.reason_words import clause
+from layout_advise.tracer.sampling.turns import own_time
 
 LATE = "the time for measuring (--budget) went into the regions before it."
 
@@ -52,7 +52,7 @@ class Search:
     start: RunContext
     since: float
     until: float
-    """No region is begun after this time (monotonic seconds) where most of the samples have an answer; one with fewer
+    """No region is begun after this time (``own_time``) where most of the samples have an answer; one with fewer
     samples than the hottest has less of the time from ``since`` on."""
     failed: list[tuple[Profiled, LayoutAdviseError]]
     known: set[tuple[Key, int]]
@@ -72,7 +72,7 @@ class Search:
         if self.start.time.is_over or self.start.time.answered < CHOOSE.mostly_answered:
             return self.start.time.is_over
         part = min(1.0, share / self.seconds.hottest) if self.seconds.hottest else 1.0
-        return time.monotonic() > self.since + math.sqrt(part) * (self.until - self.since)
+        return own_time() > self.since + math.sqrt(part) * (self.until - self.since)
 
     def look(self, region: Profiled | Case, waiting: Sequence[float] = ()) -> Looked | None:
         """Studies a region, after which others with these shares come; None where it is known already, or fails, or the time
@@ -128,7 +128,7 @@ class Search:
 
 def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     """Studies each of the regions. One that fails costs its own part only; raises its error where none is left."""
-    since = time.monotonic()
+    since = own_time()
     free = max(case.further_ids + case.settings.candidates for case in surveyed.cases)
     seconds = run_seconds(start.settings.budget, [case.profiled.share for case in surveyed.cases])
     until = since + CHOOSE.regions_budgets * seconds.each

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.measure.policy import MEASURE
+from layout_advise.tracer.sampling.turns import own_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class RunSeconds:
 
 @dataclass(slots=True)
 class RunTime:
-    """The time in which the studies of a run are to end: ``until`` (monotonic seconds), or ``without`` an answer. What
+    """The time in which the studies of a run are to end: ``until`` (``own_time``), or ``without`` an answer. What
     compiling, comparing and tracing take is seen only when they are done: the next study is thought to take as long as the
     ``longest`` so far."""
 
@@ -60,16 +60,16 @@ class RunTime:
     @property
     def is_over(self) -> bool:
         """Tells whether a study that is begun now would end too late."""
-        return time.monotonic() + self.longest > (self.until if self.answered else self.without)
+        return own_time() + self.longest > (self.until if self.answered else self.without)
 
     @contextlib.contextmanager
     def studying(self) -> Iterator[None]:
         """Around each study, also one that fails: how long it takes."""
-        begun = time.monotonic()
+        begun = own_time()
         try:
             yield
         finally:
-            self.longest = max(self.longest, time.monotonic() - begun)
+            self.longest = max(self.longest, own_time() - begun)
 
 
 def no_less(budget: float | None) -> float:
@@ -79,7 +79,7 @@ def no_less(budget: float | None) -> float:
 
 def run_time(budget: float | None) -> RunTime:
     """The time of a run that begins now; ``budget`` as of :func:`run_seconds`."""
-    now, each = time.monotonic(), no_less(budget)
+    now, each = own_time(), no_less(budget)
     return RunTime(now + CHOOSE.run_budgets * each, now + CHOOSE.open_budgets * each)
 
 

@@ -6,7 +6,6 @@ studied, so that structures get the fields of all of them, and the same layouts 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +25,7 @@ from layout_advise.regions.one import RunContext, watch
 from layout_advise.regions.run_seconds import no_less
 from layout_advise.reports.model.contract import PassedOver
 from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.sampling.turns import own_time
 
 SELDOM = "it is entered too seldom to be compared beside the others."
 LATE = "tracing the regions before it took the time that there is for it (--budget)."
@@ -82,9 +82,9 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
     failed: list[tuple[Profiled, LayoutAdviseError]] = []
     seldom: list[PassedOver] = []
     late: list[PassedOver] = []
-    begun = last = time.monotonic()
+    begun = last = own_time()
     for number, profiled in enumerate(wanted, 1):
-        now, before, last = time.monotonic(), last, time.monotonic()
+        now, before, last = own_time(), last, own_time()
         if number > 1 and start.settings.hotspot is None and (now - begun) + (now - before) > most_seconds(start.settings):
             late = [PassedOver(one.name, one.share, Reason.NOT_MEASURED, LATE) for one in wanted[number - 1 :]]
             break

@@ -14,6 +14,10 @@ class VerifyPolicy:
     side_by_side: int = limit(4, "mock-ups", "So many are examined at a time, as far as there are cores.", 26)
     most_copied: int = limit(2 << 30, "bytes", "With more memory of the program one after the other is.", 26)
     budget_s: float = limit(60.0, "s", "After so long no further comparison is begun.")
+    further_s: float = limit(
+        60.0, "s", "Comparing at further calls and at those of other kinds is to take no longer for all layouts ...", 110
+    )
+    fewest_further: int = limit(6, "builds", "... else it is done for the fastest ones only, and for so many at least.", 110)
     spare_records: int = limit(4096, "accesses", "A check build may record so many beyond twice those of the trace.")
     most_kept: int = limit(256 << 20, "bytes", "More that a batch of calls leaves behind is not kept.", 12)
     most_looks: int = limit(8, "comparisons", "By so many the words are found that the runtime and the loader change.", 25)

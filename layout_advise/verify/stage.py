@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from layout_advise.build.stage import Built
-from layout_advise.mockup.timing.variants import IDENTITY
+from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.propose.recipes import Recipe
 from layout_advise.reasons import Reason
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
@@ -32,11 +33,22 @@ class Verified:
 
     took: frozenset[int] = frozenset()
     """Where ways begin that a further call took and on which the mock-ups end."""
+    behind: Mapping[Variant, str] = field(default_factory=dict)
+    """The builds that did the same at the first call and were too slow there to be compared further, and how that showed."""
 
     @property
     def good(self) -> tuple[Recipe, ...]:
-        """The recipes whose mock-ups did the same so far."""
-        return tuple(r for r in self.built.wanted if r.variant in self.found and self.found[r.variant].reason is None)
+        """The recipes whose mock-ups did the same so far, and are compared further."""
+        return tuple(r for r in self.built.wanted if r.variant in self.racing and self.found[r.variant].reason is None)
+
+    @property
+    def racing(self) -> Findings:
+        """What was found of all but those that were left behind."""
+        return {variant: one for variant, one in self.found.items() if variant not in self.behind}
+
+    def is_left(self, candidate: Candidate) -> bool:
+        """Tells whether all builds of a candidate that did the same were left behind."""
+        return any(v.layout == candidate.id for v in self.behind) and all(r.candidate != candidate for r in self.good)
 
     def completed(self) -> Verified:
         """The same with findings of the variants that have the machine code of others."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,11 +12,14 @@ import pytest
 
 from layout_advise import further_calls
 from layout_advise.errors import TraceError
-from layout_advise.further_calls import traces_ahead, verify_further
+from layout_advise.further_calls import fastest_first, traces_ahead, verify_further
 from layout_advise.mockup.ir.lifted import Lifted, WayEnd
+from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.progress import Progress
 from layout_advise.propose import stage
+from layout_advise.propose.recipes import Recipe
 from layout_advise.verify.stage import Verified
+from layout_advise.verify.verify import Finding
 
 
 def test_ways_of_all_further_calls_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,3 +75,46 @@ def test_the_hotspot_is_lifted_with_the_ways_of_all_calls_before_anything_is_com
     seen.trace = SimpleNamespace(untaken={1})
     never: Any = None
     assert stage.lifted_for_all(case, seen, (), never)[1] == {1}  # no way ends: no further call is traced
+
+
+def raced(builds: int, *, until: float = math.inf) -> tuple[Any, Any]:
+    """A case with two further calls and a kind of calls with three, and so many builds that did the same at the first."""
+    found = {Variant(f"c{k}"): Finding(None) for k in range(builds)} | {IDENTITY: Finding(None)}
+    recipes = [Recipe(v, cast(Any, SimpleNamespace(id=v.layout)) if v != IDENTITY else None) for v in found]
+    space = SimpleNamespace(progress=Progress(quiet=True))
+    case: Any = SimpleNamespace(
+        calls_compared=(1, 2, 3), space=space, until=until, seconds=60.0, settings=SimpleNamespace(budget=None)
+    )
+    return case, Verified(cast(Any, SimpleNamespace(wanted=tuple(recipes))), found)
+
+
+@pytest.mark.parametrize(
+    ("took", "until", "places"), [(12.0, math.inf, 40), (24.0, math.inf, 20), (1e4, math.inf, 6), (24.0, 70.0, 6)]
+)
+def test_the_fastest_go_on_where_all_would_take_too_long(
+    took: float, until: float, places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """metis: 132 builds at the calls of three kinds took 211 s, and the run ended without an answer."""
+    asked: list[int] = []
+
+    def first_race(case: Any, seen: Any, built: Any, found: Any, snapshots: Any, places: int) -> dict[Variant, str]:
+        asked.append(places)
+        return {Variant(f"c{k}"): "slower" for k in range(places, 40)}
+
+    case, verified = raced(40, until=until)
+    monkeypatch.setattr(further_calls, "first_race", first_race)
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    others: Any = SimpleNamespace(tried=(SimpleNamespace(case=SimpleNamespace(calls_compared=(7, 8, 9))),))
+    now = fastest_first(case, cast(Any, None), verified, others, took, cast(Any, lambda: None))
+    assert asked == ([] if places == 40 else [places])
+    assert {r.variant for r in now.good} == {IDENTITY, *(Variant(f"c{k}") for k in range(places))}
+    assert now.racing.keys() == {r.variant for r in now.good}
+    left = [r.candidate for r in verified.good if r.candidate is not None and now.is_left(r.candidate)]
+    assert [c.id for c in left] == [f"c{k}" for k in range(places, 40)]
+
+
+def test_no_race_where_the_unchanged_mock_up_is_wrong() -> None:
+    case, verified = raced(40)
+    wrong = replace(verified, found={**verified.found, IDENTITY: Finding("it left other bytes")})
+    never: Any = None
+    assert fastest_first(case, never, wrong, cast(Any, SimpleNamespace(tried=())), 1e6, never) is wrong

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from layout_advise.tracer.offspring.marks import SPARED, fresh_mark
+from layout_advise.tracer.process.agent import agent_path
 from layout_advise.tracer.process.channel import Orders, RunFolder
 from layout_advise.tracer.process.launch import Start, kill_session, launch
 
@@ -43,6 +44,7 @@ def agent_run(
                 handle.truncate(size)  # sparse
         for name, data in files.items():
             (folder.path / name).write_bytes(data)
+        agent_path()  # the first time it is compiled, which is no part of the program's time
         folder.begun = time.monotonic()
         process = launch(start, folder.path, mark)
         yield folder, process

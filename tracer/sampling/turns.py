@@ -20,15 +20,27 @@ _PAUSE = 0.02
 
 
 class _Held:
-    """The turn of this process: how often it was taken within itself, and how long was waited for it in all."""
+    """The turn of this process: how often it was taken within itself, and how long was waited for it in all, or something
+    else done."""
 
     depth = 0
     waited = 0.0
 
 
 def own_time() -> float:
-    """The monotonic clock in seconds, which stands still while this process waits for its turn."""
+    """The monotonic clock in seconds, which stands still while this process waits for its turn, and while something that is
+    :func:`set_apart` is done."""
     return time.monotonic() - _Held.waited
+
+
+@contextlib.contextmanager
+def set_apart() -> Iterator[None]:
+    """What is done in it is no part of the run: a benchmark's own programs between the run's processes."""
+    begun, waited = time.monotonic(), _Held.waited
+    try:
+        yield
+    finally:
+        _Held.waited = waited + time.monotonic() - begun
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from layout_advise.tracer.sampling.turns import VARIABLE, own_time, own_turn
+from layout_advise.tracer.sampling.turns import VARIABLE, own_time, own_turn, set_apart
 
 HOLDER = """
 import sys
@@ -53,6 +53,17 @@ def test_a_turn_dies_with_its_holder_and_waiting_takes_no_time(holder: subproces
     before = own_time()
     with own_turn(), own_turn():
         assert own_time() >= before
+
+
+def test_what_is_set_apart_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with set_apart():
+        now[0] = 130.0
+        with set_apart(), own_turn():  # another one within it counts once
+            now[0] = 160.0
+    now[0] = 161.0
+    assert own_time() == 101.0
 
 
 def test_others_do_not_wait(holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
