@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from layout_advise.build.stage import Built, build_at_call
+from layout_advise.build.policy import BUILD
+from layout_advise.build.stage import Built, build_all, build_at_call
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.errors import ProgramError, SnapshotError, TraceError
 from layout_advise.measure.stage import first_race, seconds_of
@@ -17,6 +18,7 @@ from layout_advise.observe.case import Case, outside_arguments
 from layout_advise.observe.gather import gather_again, pools_elsewhere
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, Others, blocks_of, concerns, instances, moved, with_structures
+from layout_advise.propose.proposals import Proposed
 from layout_advise.propose.recipes import Recipe
 from layout_advise.propose.source import Source, source_of
 from layout_advise.tracer.process.stopped_program import Snapshots, StoppedProgram
@@ -100,6 +102,9 @@ def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Veri
     ways: frozenset[int] = frozenset()
     for call in case.calls_compared[1:]:
         good = verified.good
+        if case.until - own_time() < seconds_of(case):
+            case.space.progress.note(f"not compared at call {call}: the run has to end")
+            break
         case.space.progress.step(f"stopping the program at call {call}")
         with case.park(call) as program:
             if verified.left is not None and verified.calls == 1:
@@ -129,24 +134,38 @@ def _laid_out(recipes: Sequence[Recipe]) -> set[tuple[int, int]]:
     return blocks_of(r.structure for g in recipes if g.candidate for r in g.candidate.relayouts)
 
 
-def verify_here(case: Case, program: StoppedProgram, seen: Observation, built: Built) -> Verified:
-    """Compares every mock-up at the call that ``program`` is stopped at. Raises SnapshotError when the original cannot be
-    run."""
-    batch = outside_arguments(seen.touched, program.registers().gpr[RSP]) if case.batch is not None else None
-    return verify_first(case.space, program, built, batch)
+def step_seconds(case: Case, others: Others) -> float:
+    """How long building may take, comparing, and both at the calls of another kind: each an equal part of what the run has
+    left before it measures."""
+    left = case.until - seconds_of(case) - own_time()
+    return min(BUILD.budget_s, max(BUILD.least_s, left / (2 + len(others.tried))))
+
+
+def made_here(case: Case, program: StoppedProgram, proposed: Proposed, source: Source, others: Others) -> Verified:
+    """Makes the mock-ups and compares them at the call that ``program`` is stopped at, as many as there is time for. Raises
+    SnapshotError when the original cannot be run."""
+    batch = outside_arguments(proposed.seen.touched, program.registers().gpr[RSP]) if case.batch is not None else None
+    seconds, begun = step_seconds(case, others), own_time()
+    built = build_all(case.space, source, proposed.candidates, begun + seconds)
+    verified = verify_first(case.space, program, built, batch, seconds)
+    return replace(verified, each=(own_time() - begun) / max(len(verified.found), 1))
 
 
 def fastest_first(
-    case: Case, seen: Observation, verified: Verified, others: Others, took: float, copies: Callable[[], Snapshots]
+    case: Case, seen: Observation, verified: Verified, others: Others, copies: Callable[[], Snapshots]
 ) -> Verified:
     """``verified`` with those builds of layouts only that are to be compared further: all of them, or, where making and
-    comparing all once more for each call would take too long after the first time ``took`` so many seconds, the fastest of
-    a race at the first call."""
-    builds = [r.variant for r in verified.good if r.candidate is not None]
+    comparing all once more for each call would take too long, the fastest of a race at the first call, as many as there is
+    time for at one call of each kind."""
+    good = verified.good
+    builds = [r.variant for r in good if r.candidate is not None]
     passes = sum(len(one.calls_compared) for one in (case, *(other.case for other in others.tried))) - 1
-    left = min(VERIFY.further_s, case.until - own_time() - seconds_of(case))
-    places = max(VERIFY.fewest_further, int(len(builds) * left / max(passes * took, 1e-9)))
-    if len(builds) <= places or verified.problem is not None:
+    left = min(VERIFY.further_s, case.until - seconds_of(case) - own_time())
+    if passes * len(good) * verified.each <= left or verified.problem is not None:
+        return verified
+    room = left / max(verified.each * max(len(others.tried), 1), 1e-9) - (len(good) - len(builds))
+    places = max(VERIFY.fewest_further, int(room))
+    if len(builds) <= places:
         return verified
     case.space.progress.step(f"looking for the {places} fastest of {len(builds)} builds")
     return replace(verified, behind=first_race(case, seen, verified.built, verified.found, copies(), places))

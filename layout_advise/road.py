@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from layout_advise.build.mockups import identity_of_loops
-from layout_advise.build.stage import Built, build_all, build_ending, build_general, late_loads
+from layout_advise.build.stage import Built, build_ending, build_general, late_loads
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_more, with_peers
@@ -38,7 +38,7 @@ from layout_advise.describe.studied import (
     modelled_conditions,
 )
 from layout_advise.errors import SnapshotError, TraceError
-from layout_advise.further_calls import AtKind, fastest_first, traces_ahead, verify_further_and_kinds, verify_here
+from layout_advise.further_calls import AtKind, fastest_first, made_here, traces_ahead, verify_further_and_kinds
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import contest_of, raw
@@ -75,7 +75,6 @@ from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.model.threads import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
-from layout_advise.tracer.sampling.turns import own_time
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.verify.compare import compared_late
 from layout_advise.verify.stage import Verified
@@ -177,9 +176,8 @@ def _tried(
         tried = tuple(replace(one, seen=with_all_written(one.program, one.seen)) for one in others.tried)
         others = replace(others, tried=tried)
     seen, candidates = proposed.seen, proposed.candidates
-    begun, taken = own_time(), lru_cache(1)(lambda: snapshots(case, parked, stack))
-    verified = verify_here(case, parked, seen, build_all(case.space, source, candidates))
-    verified = fastest_first(case, seen, verified, others, own_time() - begun, taken)
+    taken = lru_cache(1)(lambda: snapshots(case, parked, stack))
+    verified = fastest_first(case, seen, made_here(case, parked, proposed, source, others), others, taken)
     verified, kinds = verify_further_and_kinds(case, seen, verified, others)
     if (problem := _problem(verified)) is not None:
         return unwatched(seen), Decided(verified, None, problem)

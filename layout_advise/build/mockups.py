@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,7 @@ from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, PL
 from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.recipes import Code, Recipe
 from layout_advise.propose.source import Source
+from layout_advise.tracer.sampling.turns import own_time
 from layout_advise.tracer.trace.trace import Trace
 
 
@@ -78,11 +80,16 @@ def make_all(
     compiler: Compiled,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    until: float = math.inf,
 ) -> dict[Variant, Mockup]:
-    """Emits and compiles, two at a time; C sources and build logs go to ``folder``."""
+    """Emits and compiles, two at a time; C sources and build logs go to ``folder``. Of other layouts none but the first one
+    is begun after ``until`` (``own_time``)."""
     folder.mkdir(parents=True, exist_ok=True)
+    first = next((r.candidate for r in wanted if r.candidate is not None), None)
 
     def one(recipe: Recipe) -> Mockup:
+        if recipe.candidate is not first and recipe.candidate is not None and own_time() > until:
+            return Mockup(recipe, "", None, None, "not built: the time for compiling was over")
         form, trace = source.code.of(recipe, source.trace, source.structures)
         made = _make(recipe, form, trace, source, compiler, folder)
         return replace(made, written_out=source.code.rolled is not None and form is source.code.elements)

@@ -11,6 +11,14 @@ from layout_advise.mockup.timing.policy import limit
 class BuildPolicy:
     """How mock-ups are compiled, and where their code and their data lie in further builds."""
 
+    budget_s: float = limit(60.0, "s", "After so long no further layout is built ...", 110)
+    least_s: float = limit(
+        15.0,
+        "s",
+        "... nor after an equal part of what the run has left before it measures: one for building, one for comparing, one "
+        "for each other kind of calls; but so long each may take.",
+        110,
+    )
     jobs: int = limit(2, "compilers", "So many run at a time.")
     most_checked: int = limit(
         10,

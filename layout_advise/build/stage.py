@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,12 +61,14 @@ class Built:
         return {v: m.path for v, m in self.mockups.items() if m.path is not None} | dict(self.places)
 
 
-def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate]) -> Built:
-    """Builds the identity in its forms, the candidates in their variants and one with a wrong map."""
+def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate], until: float = math.inf) -> Built:
+    """Builds the identity in its forms, the candidates in their variants and one with a wrong map: each in its plain variant
+    first, as none but the first one is begun after ``until``."""
     plain = replace(source.compiler, short=False, last=())
     wanted = recipes(candidates, source.code, better_kept(source, plain, space.scratch / "kept"))
+    wanted = tuple(sorted(wanted, key=lambda r: r.candidate is not None and r.variant.promise != "plain"))
     folder = space.region.mockups
-    made = twins(make_all(wanted, source, source.compiler, folder, counted(space)))
+    made = twins(make_all(wanted, source, source.compiler, folder, counted(space), until))
     made |= reached_alike(made, source, folder)
     wanted = tuple(m.recipe for m in made.values() if m.same_as is None)
     placed = place_identity(identity_of_loops(made), source.loop, source.kernel, plain) if source.loop is not None else None

@@ -44,6 +44,9 @@ class MeasurePolicy:
         "An interval whose upper end is that many times its lower one does not know the gain: its lower end is claimed.",
         31,
     )
+    race_patience_ns: int = limit(
+        2_000_000_000, "ns", "In a first race all processes together wait so long for the processor not to be slowed.", 110
+    )
     look_restores: int = limit(
         2,
         "processes",

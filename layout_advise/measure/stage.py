@@ -48,6 +48,13 @@ def seconds_of(case: Case) -> float:
     return next(s for s in (case.seconds, case.settings.budget, MEASURE.budget_s) if s is not None)
 
 
+def part_of_kind(case: Case) -> float:
+    """The part of a region's seconds for measuring that the calls of one kind have, of several: their share of the time, but
+    at least half of an equal part."""
+    shares = [kind.share for kind in case.kinds]
+    return max(shares[0] / sum(shares), 0.5 / len(shares)) if shares else 1.0
+
+
 def further_seconds(case: Case) -> float:
     """As many seconds once more, where noise alone leaves a region's answer open, ``--budget`` does not say how long is
     measured, and the run has time: for these, and for as many that trials and the winner's second times may take."""
@@ -79,7 +86,7 @@ def measure_kind(
 
     Candidates are timed with their code at several places where times depend on these and the original takes as long in the
     snapshot as in the program: else several calls in a row are going to be timed."""
-    source, budget = built.source, seconds_of(case)
+    source, budget = built.source, seconds_of(case) * part_of_kind(case)
     end = own_time() + budget
     around = case.timed_calls if case.settings.temporary else None
     contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)
@@ -120,7 +127,8 @@ def first_race(
     the ``places`` fastest, and how each was left behind; of what no undisturbed call was seen nothing is said."""
     contest = contest_of((), built.source, built.mockups, found, case.profiled.name, None)
     bench = _bench(case, seen, snapshots, seconds_of(case))
-    bench = replace(bench, plan=replace(bench.plan, rounds=1, cold_calls=0))
+    few = replace(bench.plan, rounds=1, calls=3, warm=1, most_calls=0, cold_calls=0, patience_ns=MEASURE.race_patience_ns)
+    bench = replace(bench, plan=few)
     timings = bench.measure(contest.timed(), "racing", TIMING.drop_after, drop=False)
     return beyond(timings, [e.variant for e in contest.entrants], places)
 

@@ -25,9 +25,11 @@ Findings = Mapping[Variant, Finding]
 _NEXT_WRONG: tuple[Form, ...] = ("wrong-writes", "wrong-values")
 
 
-def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mockups) -> dict[Variant, Finding]:
+def compared(
+    space: Workspace, program: StoppedProgram, source: Source, made: Mockups, seconds: float = VERIFY.budget_s
+) -> dict[Variant, Finding]:
     """Compares what each mock-up leaves behind with what the original does, in forks of ``program``; with a team of threads
-    in whole copies."""
+    in whole copies. None is begun after ``seconds``."""
     subjects, code = [], source.as_lifted
     for variant, item in made.items():
         if item.path is None or item.same_as is not None:
@@ -35,7 +37,7 @@ def compared(space: Workspace, program: StoppedProgram, source: Source, made: Mo
         candidate = item.recipe.relaid
         moves = expected_moves(candidate, code, source) if candidate is not None else None
         subjects.append(Subject(variant, item.path, item.check, source.guarded(candidate), moves))
-    return _found(space, program, source, subjects)
+    return _found(space, program, source, subjects, seconds)
 
 
 def compared_late(space: Workspace, program: StoppedProgram, source: Source, made: Mockups) -> dict[Variant, Mockup]:
@@ -55,13 +57,15 @@ def compared_late(space: Workspace, program: StoppedProgram, source: Source, mad
     return without_failed(made, found)
 
 
-def _found(space: Workspace, program: StoppedProgram, source: Source, subjects: Sequence[Subject]) -> dict[Variant, Finding]:
+def _found(
+    space: Workspace, program: StoppedProgram, source: Source, subjects: Sequence[Subject], seconds: float = VERIFY.budget_s
+) -> dict[Variant, Finding]:
     def progress(done: int, total: int) -> None:
         space.progress.count("comparing bytes", done, total)
 
     running = in_forks if source.team is None else in_copies
     with running(program, subjects, source.lifted, source.team or source.trace) as runner:
-        return verify(runner, subjects, space.scratch, progress)
+        return verify(runner, subjects, space.scratch, progress, seconds)
 
 
 def noticed(space: Workspace, program: StoppedProgram, source: Source, recipe: Recipe) -> bool:

@@ -12,6 +12,7 @@ from layout_advise.propose.recipes import Recipe
 from layout_advise.reasons import Reason
 from layout_advise.tracer.process.stopped_program import Range, StoppedProgram
 from layout_advise.verify.compare import Findings, compared, inherited, left_behind, noticed, without_failed
+from layout_advise.verify.policy import VERIFY
 from layout_advise.verify.verify import NOTHING_CHANGED
 from layout_advise.workspace import Workspace
 
@@ -31,6 +32,8 @@ class Verified:
     unlike: int | None = None
     """In how many bytes the memory that a batch touches differs after it from the program's own; None where not compared."""
 
+    each: float = 0.0
+    """How many seconds it took to make and to compare one mock-up at the first call."""
     took: frozenset[int] = frozenset()
     """Where ways begin that a further call took and on which the mock-ups end."""
     behind: Mapping[Variant, str] = field(default_factory=dict)
@@ -78,10 +81,12 @@ class Verified:
         return None
 
 
-def verify_first(space: Workspace, program: StoppedProgram, built: Built, batch: Sequence[Range] | None) -> Verified:
-    """Compares every mock-up at the call that ``program`` is stopped at; ``batch`` are the ranges that a batch of calls
-    touches, where it is one. Raises SnapshotError when the original cannot be run."""
-    found = compared(space, program, built.source, built.mockups)
+def verify_first(
+    space: Workspace, program: StoppedProgram, built: Built, batch: Sequence[Range] | None, seconds: float = VERIFY.budget_s
+) -> Verified:
+    """Compares every mock-up at the call that ``program`` is stopped at, none begun after ``seconds``; ``batch`` are the
+    ranges that a batch of calls touches, where it is one. Raises SnapshotError when the original cannot be run."""
+    found = compared(space, program, built.source, built.mockups, seconds)
     built = replace(built, mockups=without_failed(built.mockups, found))
     wrong = next((m.recipe for m in built.mockups.values() if m.recipe.wrong), None)
     caught = found[wrong.variant].reason is not None if wrong is not None and wrong.variant in found else None

@@ -126,7 +126,7 @@ def verify(
 
     def examine(subject: Subject) -> Finding:
         if time.monotonic() > end and subject is not subjects[0]:
-            return Finding(f"not compared: the {seconds:g} s for comparisons are over")
+            return Finding(f"not compared: the {seconds:.0f} s for comparisons are over")
         problem = _checked(runner, subject, subject.check, folder) if folder and subject.check else None
         if problem:
             return Finding(problem)

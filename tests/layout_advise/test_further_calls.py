@@ -12,7 +12,7 @@ import pytest
 
 from layout_advise import further_calls
 from layout_advise.errors import TraceError
-from layout_advise.further_calls import fastest_first, traces_ahead, verify_further
+from layout_advise.further_calls import fastest_first, step_seconds, traces_ahead, verify_further
 from layout_advise.mockup.ir.lifted import Lifted, WayEnd
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.progress import Progress
@@ -26,6 +26,8 @@ def test_ways_of_all_further_calls_are_told_at_once(monkeypatch: pytest.MonkeyPa
     ways = {2: frozenset((0x10,)), 3: frozenset[int](), 4: frozenset((0x20, 0x10))}
     case: Any = SimpleNamespace(
         calls_compared=(1, 2, 3, 4),
+        until=math.inf,
+        seconds=60.0,
         space=SimpleNamespace(progress=Progress(quiet=True)),
         park=nullcontext,
         observe=lambda program, call: SimpleNamespace(trace=call),
@@ -89,10 +91,10 @@ def raced(builds: int, *, until: float = math.inf) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("took", "until", "places"), [(12.0, math.inf, 40), (24.0, math.inf, 20), (1e4, math.inf, 6), (24.0, 70.0, 6)]
+    ("each", "until", "places"), [(0.2, math.inf, 40), (2.0, math.inf, 29), (1e4, math.inf, 6), (2.0, 70.0, 6)]
 )
 def test_the_fastest_go_on_where_all_would_take_too_long(
-    took: float, until: float, places: int, monkeypatch: pytest.MonkeyPatch
+    each: float, until: float, places: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """metis: 132 builds at the calls of three kinds took 211 s, and the run ended without an answer."""
     asked: list[int] = []
@@ -105,7 +107,7 @@ def test_the_fastest_go_on_where_all_would_take_too_long(
     monkeypatch.setattr(further_calls, "first_race", first_race)
     monkeypatch.setattr("time.monotonic", lambda: 0.0)
     others: Any = SimpleNamespace(tried=(SimpleNamespace(case=SimpleNamespace(calls_compared=(7, 8, 9))),))
-    now = fastest_first(case, cast(Any, None), verified, others, took, cast(Any, lambda: None))
+    now = fastest_first(case, cast(Any, None), replace(verified, each=each), others, cast(Any, lambda: None))
     assert asked == ([] if places == 40 else [places])
     assert {r.variant for r in now.good} == {IDENTITY, *(Variant(f"c{k}") for k in range(places))}
     assert now.racing.keys() == {r.variant for r in now.good}
@@ -113,8 +115,18 @@ def test_the_fastest_go_on_where_all_would_take_too_long(
     assert [c.id for c in left] == [f"c{k}" for k in range(places, 40)]
 
 
+@pytest.mark.parametrize(
+    ("until", "kinds", "seconds"), [(math.inf, 0, 60.0), (240.0, 2, 45.0), (100.0, 2, 15.0), (0.0, 0, 15.0)]
+)
+def test_building_has_its_part_of_what_the_run_has_left(
+    until: float, kinds: int, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    assert step_seconds(raced(1, until=until)[0], cast(Any, SimpleNamespace(tried=(None,) * kinds))) == seconds
+
+
 def test_no_race_where_the_unchanged_mock_up_is_wrong() -> None:
     case, verified = raced(40)
-    wrong = replace(verified, found={**verified.found, IDENTITY: Finding("it left other bytes")})
+    wrong = replace(verified, each=1e6, found={**verified.found, IDENTITY: Finding("it left other bytes")})
     never: Any = None
-    assert fastest_first(case, never, wrong, cast(Any, SimpleNamespace(tried=())), 1e6, never) is wrong
+    assert fastest_first(case, never, wrong, cast(Any, SimpleNamespace(tried=())), never) is wrong

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from layout_advise.config import Settings
-from layout_advise.measure.stage import further_seconds
+from layout_advise.measure.stage import further_seconds, part_of_kind
 from layout_advise.observe.case import Case
 
 
@@ -31,3 +32,12 @@ def test_a_region_has_its_seconds_once_more_while_the_run_has_time(
     case = Case(settings, nothing, nothing, nothing, nothing, None, nothing, seconds=seconds, until=until)
     monkeypatch.setattr("time.monotonic", lambda: 100.0)
     assert further_seconds(case) == further
+
+
+@pytest.mark.parametrize(
+    ("shares", "part"), [((), 1.0), ((0.6, 0.3), 2 / 3), ((0.05, 0.6, 0.3), 1 / 6), ((0.3, 0.05, 0.6), 0.3 / 0.95)]
+)
+def test_kinds_of_calls_share_the_seconds_of_a_region(shares: tuple[float, ...], part: float) -> None:
+    """Three kinds had 60 s each."""
+    case = cast(Any, SimpleNamespace(kinds=[SimpleNamespace(share=share) for share in shares]))
+    assert part_of_kind(case) == pytest.approx(part)
