@@ -28,6 +28,7 @@ def test_ways_of_all_further_calls_are_told_at_once(monkeypatch: pytest.MonkeyPa
         calls_compared=(1, 2, 3, 4),
         until=math.inf,
         seconds=60.0,
+        settings=SimpleNamespace(budget=None),
         space=SimpleNamespace(progress=Progress(quiet=True)),
         park=nullcontext,
         observe=lambda program, call: SimpleNamespace(trace=call),
