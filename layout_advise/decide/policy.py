@@ -60,6 +60,13 @@ class DecidePolicy:
     )
     unknown_accesses: float = limit(0.1, "part", "The part of the accesses that makes what is not recognised matter.")
     told_accesses: float = limit(0.01, "part", "With more of the accesses it is said of a structure why no rule applies.")
+    may_take: float = limit(
+        2.0,
+        "ratio",
+        "A plan is advised where regions that use the same structures and were not measured may take so many times as long "
+        "without undoing what it gains.",
+        111,
+    )
     most_confirmed: int = limit(
         3,
         "candidates",

@@ -15,6 +15,7 @@ from layout_advise.choose.further_regions import Key, share_beside
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.observe.case import Case
 from layout_advise.reasons import Reason
 from layout_advise.regions.live_plan import as_run, with_trial
@@ -32,7 +33,7 @@ from layout_advise.regions.looked import (
 )
 from layout_advise.regions.one import RunContext, study_in_time, watch
 from layout_advise.regions.over_regions import over_regions, with_regions
-from layout_advise.regions.planned import MeasuredRegions, program_plan
+from layout_advise.regions.planned import MeasuredRegions, Unmeasured, program_plan
 from layout_advise.regions.run_seconds import RunSeconds, run_seconds
 from layout_advise.regions.survey import Surveyed
 from layout_advise.regions.whole import alone, excluded, for_program, nested, with_shares
@@ -63,14 +64,17 @@ class Search:
     late: list[PassedOver] = field(default_factory=list)
     tried: list[Looked] = field(default_factory=list)
     """Those that were looked at in the place of another one, and gave no answer either."""
+    unmeasured: list[Unmeasured] = field(default_factory=list)
+    """Those with structures that others use too, of which there are no times."""
     begun: bool = False
 
-    def is_late(self, share: float) -> bool:
+    def is_late(self, share: float, *, shares: bool = False) -> bool:
         """Tells whether a region with this share of the samples is no longer begun: compiling and comparing takes as long
-        for a cold one as for a hot one. As long as most of the samples have no answer, the time of the run is all there
-        is."""
-        if self.start.time.is_over or self.start.time.answered < CHOOSE.mostly_answered:
-            return self.start.time.is_over
+        for a cold one as for a hot one. As long as most of the samples have no answer, and for one that ``shares``
+        structures with others, whose plan hangs on it, the time of the run is all there is."""
+        over = self.start.time.is_over(self.seconds.of(share))
+        if over or shares or self.start.time.answered < CHOOSE.mostly_answered:
+            return over
         part = min(1.0, share / self.seconds.hottest) if self.seconds.hottest else 1.0
         return own_time() > self.since + math.sqrt(part) * (self.until - self.since)
 
@@ -80,8 +84,10 @@ class Search:
         if place_of(region) in self.known:
             return None
         profiled = profiled_of(region)
-        if self.begun and self.is_late(profiled.share):
+        given = region.given if isinstance(region, Case) else ()
+        if self.begun and self.is_late(profiled.share, shares=bool(given)):
             self.late.append(PassedOver(profiled.name, profiled.share, Reason.NOT_MEASURED, LATE))
+            self._leave(profiled, given)
             return None
         self.begun = True
         self.known.add(place_of(region))
@@ -93,6 +99,7 @@ class Search:
             case, studied = study_in_time(case, self.start.time)
         except (ProgramError, SnapshotError, TraceError) as error:
             self.failed.append((profiled, error))
+            self._leave(profiled, given)
             self.start.progress.note(f"no answer from {profiled.name}: {error.line()}")
             return None
         assert studied is not None
@@ -103,6 +110,11 @@ class Search:
         if not found.answers:
             self.start.progress.note(f"no clear answer from {case.profiled.name}: {clause(found.reason)}")
         return found
+
+    def _leave(self, region: Profiled, given: Sequence[Candidate]) -> None:
+        """Notes that there are no times of a region for these layouts of what it shares with others."""
+        if given:
+            self.unmeasured.append(Unmeasured(region.name, region.share, frozenset(c.id for c in given)))
 
     def watched(self, region: Profiled) -> Case | None:
         """The case of a region that was not surveyed; None where one that is known already is taken in its place."""
@@ -190,7 +202,7 @@ def _over_regions(
     table = over_regions([one.studied.report for one in looked], parts, tuple(shared))
     judged = [_with(one, with_regions(one.studied.report, table)) for one in looked]
     seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(parts), log_order(start, regions))
-    plan = program_plan(seen, table, [region.name for region, _ in search.failed])
+    plan = program_plan(seen, table, [region.name for region, _ in search.failed], search.unmeasured)
     plan = with_trial(plan, judged, start.settings.live, search.seconds.for_plan)
     return table, as_run(judged, plan), plan
 

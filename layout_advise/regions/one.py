@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from layout_advise.choose.batches import can_be_batched, first_calls, may_be_learnt, plan_batch, too_short
@@ -70,9 +72,15 @@ def watch(start: RunContext, profiled: Profiled) -> Case:
 def study_in_time(case: Case, time: RunTime) -> tuple[Case, Studied | None]:
     """The study of a region, taken up again as long as the run has time."""
     case = replace(case, until=time.until)
-    with time.studying():
-        studied = study(case)
-    return study_again(case, studied, time)
+    return study_again(case, _timed(time, lambda: study(case)), time)
+
+
+def _timed(time: RunTime, made: Callable[[], Studied | AnotherKind | None]) -> Studied | AnotherKind | None:
+    """What a study finds, and how long it takes beside measuring."""
+    with time.studying() as seconds:
+        studied = made()
+        seconds.measuring = studied.took if isinstance(studied, Studied) else 0.0
+    return studied
 
 
 def study_again(case: Case, studied: Studied | AnotherKind | None, time: RunTime) -> tuple[Case, Studied | None]:
@@ -80,36 +88,31 @@ def study_again(case: Case, studied: Studied | AnotherKind | None, time: RunTime
     rounds = 0
     while True:
         if isinstance(studied, AnotherKind):  # the calls differ, and another one has to stand for them
-            case = at_kind(case, studied.kinds.found)
-            with time.studying():
-                studied = study(case, studied.kinds)
-        elif studied is None or studied.retry is None or time.is_over:
+            case, kinds = at_kind(case, studied.kinds.found), studied.kinds
+            studied = _timed(time, partial(study, case, kinds))
+        elif studied is None or studied.retry is None or time.is_over(_left(case, studied)):
             return case, studied
         elif isinstance(studied.retry, MoreWays):
             rounds += 1
             if studied.retry.taken <= case.taken or rounds > CHOOSE.most_rounds:
                 return case, studied
             case = replace(case, taken=case.taken | studied.retry.taken)
-            with time.studying():
-                studied = study(case)
+            studied = _timed(time, partial(study, case))
         elif isinstance(studied.retry, LongCall):
             one = at_long_call(case)
             if one is None:
                 return case, studied
-            with time.studying():
-                case, studied = one, _with_rest(one, studied)
+            case, studied = one, _timed(time, partial(_with_rest, one, studied))
         elif isinstance(studied.retry, SmallerRegion):
             smaller = with_fewer_accesses(case)
             if smaller is None:
                 return case, studied
-            with time.studying():
-                case, studied = smaller, study(smaller)
+            case, studied = smaller, _timed(time, partial(study, smaller))
         else:
             batch = in_batches(case, studied)
             if batch is None:
                 return case, studied
-            with time.studying():
-                several = _with_rest(batch, studied)
+            several = _timed(time, partial(_with_rest, batch, studied))
             assert not isinstance(several, AnotherKind)  # batches have no kinds
             if several is None or several.tells:
                 return case, several
@@ -119,9 +122,13 @@ def study_again(case: Case, studied: Studied | AnotherKind | None, time: RunTime
 
 def _with_rest(case: Case, before: Studied) -> Studied | AnotherKind | None:
     """The study of ``case`` in the seconds that the one ``before`` has left of the region's; it has taken those of both."""
-    rest = max(seconds_of(case) - before.took, CHOOSE.least_budget * seconds_of(replace(case, seconds=None)))
-    found = study(replace(case, seconds=rest))
+    found = study(replace(case, seconds=_left(case, before)))
     return replace(found, took=before.took + found.took) if isinstance(found, Studied) else found
+
+
+def _left(case: Case, before: Studied) -> float:
+    """The seconds of the region that the study ``before`` has left, or the least that one has."""
+    return max(seconds_of(case) - before.took, CHOOSE.least_budget * seconds_of(replace(case, seconds=None)))
 
 
 def with_fewer_accesses(case: Case) -> Case | None:

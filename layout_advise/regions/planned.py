@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import networkx as nx
 
 from layout_advise.decide.policy import DECIDE
@@ -35,6 +36,16 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """A region that was not measured, the part of the samples that fell in it, and which layouts are of structures that it
+    uses too."""
+
+    name: str
+    share: float
+    layouts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredRegions:
     """The reports of the regions, and the part of the program's time that each has for itself. ``order`` numbers them so."""
 
@@ -54,10 +65,18 @@ class MeasuredRegions:
         return min(by_region, default=None)
 
 
-def program_plan(seen: MeasuredRegions, rows: Sequence[OverRegions], held: Sequence[str]) -> ProgramPlan | None:
+def program_plan(
+    seen: MeasuredRegions, rows: Sequence[OverRegions], held: Sequence[str], unmeasured: Sequence[Unmeasured] = ()
+) -> ProgramPlan | None:
     """The plan of all structures that have a layout whose gain is known in all regions; None where there is none."""
     known = {row.candidate: row for row in rows if row.program is not None}
-    groups = [_planned(seen, [known[name] for name in group], places) for group, places in _groups(seen.hotspots, known)]
+    groups = [
+        with_unmeasured(
+            _planned(seen, [known[name] for name in group], places),
+            [one for one in unmeasured if not one.layouts.isdisjoint(group)],
+        )
+        for group, places in _groups(seen.hotspots, known)
+    ]
     if not groups:
         return None
     groups.sort(key=lambda one: -one.program.median)
@@ -87,6 +106,22 @@ def _planned(seen: MeasuredRegions, rows: Sequence[OverRegions], places: set[Pla
     ways = best_ways(seen.order.steps, table)
     names = [data_name(s) for h in seen.hotspots for s in h.structures if (s.base, s.bytes) in places]
     return _report(seen, rows, ways.best, ways.second, tuple(dict.fromkeys(names)))
+
+
+def with_unmeasured(plan: StructurePlan, users: Sequence[Unmeasured]) -> StructurePlan:
+    """``plan`` with the regions that use its structures and were not measured: they count as unchanged, and nothing is known
+    of them. Where they would undo the gain by taking not much longer, no change is advised."""
+    share = min(sum(one.share for one in users), 1.0)
+    if share <= 0.0:
+        return plan
+    gain = plan.program.lo if plan.action == "change" else plan.program.median
+    may_take = 1.0 + (1.0 - 1.0 / gain) / share if gain > 1.0 else None
+    action = plan.action
+    if action == "change" and (may_take is None or may_take < DECIDE.may_take):
+        action = "undecided"
+    return msgspec.structs.replace(
+        plan, action=action, unmeasured=tuple(one.name for one in users), unmeasured_share=share, may_take=may_take
+    )
 
 
 def _gain(speedup: Interval | None) -> Gain:

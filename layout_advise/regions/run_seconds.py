@@ -46,10 +46,17 @@ class RunSeconds:
 
 
 @dataclass(slots=True)
+class StudyTime:
+    """How many seconds a study took for measuring and for trials in the running program."""
+
+    measuring: float = 0.0
+
+
+@dataclass(slots=True)
 class RunTime:
-    """The time in which the studies of a run are to end: ``until`` (``own_time``), or ``without`` an answer. What
-    compiling, comparing and tracing take is seen only when they are done: the next study is thought to take as long as the
-    ``longest`` so far."""
+    """The time in which the studies of a run are to end: ``until`` (``own_time``), or ``without`` an answer. What tracing,
+    compiling and comparing take is seen only when they are done: in the next study they are thought to take as long as in
+    the ``longest`` so far."""
 
     until: float = math.inf
     without: float = math.inf
@@ -57,19 +64,18 @@ class RunTime:
     answered: float = 0.0
     """The part of the samples that regions with an answer have."""
 
-    @property
-    def is_over(self) -> bool:
-        """Tells whether a study that is begun now would end too late."""
-        return own_time() + self.longest > (self.until if self.answered else self.without)
+    def is_over(self, seconds: float) -> bool:
+        """Tells whether a study that is begun now, and has so many seconds for measuring, would end too late."""
+        return own_time() + self.longest + seconds > (self.until if self.answered else self.without)
 
     @contextlib.contextmanager
-    def studying(self) -> Iterator[None]:
-        """Around each study, also one that fails: how long it takes."""
-        begun = own_time()
+    def studying(self) -> Iterator[StudyTime]:
+        """Around each study, also one that fails: how long it takes beside the time for measuring, which it tells."""
+        begun, study = own_time(), StudyTime()
         try:
-            yield
+            yield study
         finally:
-            self.longest = max(self.longest, own_time() - begun)
+            self.longest = max(self.longest, own_time() - begun - study.measuring)
 
 
 def no_less(budget: float | None) -> float:

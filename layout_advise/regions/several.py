@@ -68,7 +68,7 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
     known: set[tuple[Key, int]] = {place_of(one) for one, _ in failed}
     for _ in range(CHOOSE.most_regions):
         one = next((region for region in waiting if place_of(region) not in known), None)
-        if one is None or (known and start.time.is_over):
+        if one is None or (known and start.time.is_over(seconds.of(profiled_of(one).share))):
             break
         known.add(place_of(one))
         if len(known) > 1:

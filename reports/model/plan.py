@@ -122,7 +122,8 @@ class StructurePlan(msgspec.Struct, frozen=True):
     regions were measured with gains, else ``undecided``. ``candidate`` is the layout that is permanent, None where it is the
     present one or ``places`` differ; ``label`` its words. ``program`` is the speedup of the whole program, ``regions`` those
     under the plan; ``measured`` the part of the samples that these hold. ``converting``: conversions take that part of the
-    present time. ``losing`` are the regions that are surely slower. ``second`` is the best other plan.
+    present time. ``losing`` are the regions that are surely slower. ``second`` is the best other plan. Where regions
+    that use the structures too were not measured, and could undo the gain, ``action`` is ``undecided``.
     """
 
     structures: tuple[str, ...]
@@ -138,6 +139,13 @@ class StructurePlan(msgspec.Struct, frozen=True):
     second: str = ""
     second_program: Interval | None = None
     """The second best plan's speedup of the whole program."""
+    unmeasured: tuple[str, ...] = ()
+    """Regions that use the structures too and were not measured: they count as unchanged."""
+    unmeasured_share: float = 0.0
+    """The part of the program's samples that fell in these."""
+    may_take: float | None = None
+    """So many times as long these may take under the plan, and the program still gains; None where there are none, or the
+    plan gains nothing."""
     trial: PlanTrial | None = None
     """The plan in the running program, or why it was not run; None where that was not tried, as of plans that change
     nothing. Where the program did surely not gain so, with few copies, ``action`` is ``undecided`` whatever was

@@ -46,7 +46,7 @@ def headline(one: StructurePlan) -> str:
             told = f"predicted at least {factor(one.program.lo)} faster ({span(one.program)}), run so {span(achieved)}"
             return f"Whole program: store {data} {how}: {told}."
         both = span(one.program) if achieved is None else f"predicted {span(one.program)}, run so {span(achieved)}"
-        return f"Whole program: store {data} {how}: at least {factor(least)} faster ({both})."
+        return f"Whole program: store {data} {how}: at least {factor(least)} faster ({both}){_unmeasured(one)}."
     if one.action == "keep":
         best = f"; best other: {_told(*other)}" if other is not None else ""
         return f"Whole program: keep {data} as it is{best}."
@@ -54,7 +54,19 @@ def headline(one: StructurePlan) -> str:
     faster = f"runs {factor(gain.median)} as fast ({span(gain)})" if gain is not None else "is not excluded"
     if achieved is not None and gain is not None:
         faster = f"was predicted to run {factor(gain.median)} as fast, and ran {factor(achieved.median)} ({span(achieved)})"
-    return f"Whole program, undecided: with {data} as {label} it {faster}."
+    return f"Whole program, undecided: with {data} as {label} it {faster}{_unmeasured(one)}."
+
+
+def _unmeasured(one: StructurePlan) -> str:
+    """On what the gain hangs besides: regions that use the structures too and were not measured."""
+    if not one.unmeasured or (one.trial is not None and one.trial.speedup is not None):
+        return ""
+    who = f"{listing(one.unmeasured, 4)} ({one.unmeasured_share:.0%} of the samples)".replace("%", " %")
+    several = len(one.unmeasured) > 1
+    told = "which use it too and were not measured, stay" if several else "which uses it too and was not measured, stays"
+    takes = "they take" if several else "it takes"
+    least = f"; a gain is left until {takes} {factor(one.may_take)} as long" if one.may_take else ""
+    return f", if {who}, {told} as fast{least}"
 
 
 def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:

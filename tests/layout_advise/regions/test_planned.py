@@ -10,7 +10,7 @@ import pytest
 from layout_advise.plan.region_order import RegionEntry, RegionLoop
 from layout_advise.regions.logged_order import LoggedOrder
 from layout_advise.regions.over_regions import over_regions
-from layout_advise.regions.planned import MeasuredRegions, program_plan
+from layout_advise.regions.planned import MeasuredRegions, Unmeasured, program_plan
 from layout_advise.reports.exports.markdown import markdown
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Conversion, Interval
@@ -43,10 +43,17 @@ def region(
     )
 
 
-def planned(*hotspots: HotspotReport, order: LoggedOrder = ORDER, held: tuple[str, ...] = ()) -> ProgramPlan | None:
+def planned(
+    *hotspots: HotspotReport,
+    order: LoggedOrder = ORDER,
+    held: tuple[str, ...] = (),
+    unmeasured: tuple[Unmeasured, ...] = (),
+) -> ProgramPlan | None:
     shares = (0.6, 0.3)[: len(hotspots)]
     names = dict.fromkeys(c.id for h in hotspots for c in h.candidates)
-    return program_plan(MeasuredRegions(hotspots, shares, order), over_regions(hotspots, shares, tuple(names)), held)
+    return program_plan(
+        MeasuredRegions(hotspots, shares, order), over_regions(hotspots, shares, tuple(names)), held, unmeasured
+    )
 
 
 def test_one_layout_for_good_is_the_plan_where_all_gain() -> None:
@@ -65,6 +72,35 @@ def test_one_layout_for_good_is_the_plan_where_all_gain() -> None:
     assert plan.order.text == "for 40 { spread×4; assign×32 }"
     assert plan.order.entries == {"spread": 160, "assign": 1280}
     assert plan.held == ("pop",)
+
+
+@pytest.mark.parametrize(
+    ("share", "layout", "action", "may_take"),
+    [
+        (0.1, "c1", "change", "6.5"),
+        (0.4, "c1", "change", "2.4"),
+        (0.7, "c1", "undecided", "1.78"),
+        (0.7, "c9", "change", None),
+    ],
+)
+def test_a_plan_hangs_on_users_of_the_structures_that_were_not_measured(
+    share: float, layout: str, action: str, may_take: str | None
+) -> None:
+    """imaging: "at least 1.37 times" from one of seven regions over its array, by hand the program gained 1.08."""
+    user = Unmeasured("edges", share, frozenset((layout,)))
+    plan = planned(region("spread", {1: 3.0, 2: 1.5}, 160), region("assign", {1: 2.0, 2: 1.0}, 1280), unmeasured=(user,))
+    assert plan is not None
+    (one,) = plan.structures
+    assert one.action == action
+    told = plan_words.headline(one)
+    if may_take is None:
+        assert (one.unmeasured, one.may_take) == ((), None)
+        assert "not measured" not in told
+        return
+    assert (one.unmeasured, one.unmeasured_share) == (("edges",), share)
+    assert one.may_take == pytest.approx(1 + (1 - (0.1 + 0.6 / 2.98 + 0.3 / 1.98)) / share, rel=1e-3)
+    assert f"if edges ({share:.0%}".replace("%", " %") in told
+    assert f"a gain is left until it takes {may_take}× as long." in told
 
 
 def test_regions_that_want_different_layouts_are_converted_between_where_that_is_cheap() -> None:

@@ -69,3 +69,16 @@ def test_a_study_that_fails_took_its_time_too(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ZeroDivisionError), found.studying():
         raise ZeroDivisionError
     assert found.longest == 90.0
+
+
+def test_what_a_study_measures_is_known_before_and_no_part_of_what_the_next_one_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    time = RunTime(until=240.0, answered=0.5)
+    with time.studying() as study:
+        now[0], study.measuring = 95.0, 60.0
+    assert time.longest == 35.0
+    assert not time.is_over(110.0)
+    assert time.is_over(111.0)
