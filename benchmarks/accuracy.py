@@ -35,7 +35,7 @@ from layout_advise.commands import trace
 from layout_advise.machine import cpu_fields
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import undisturbed
-from layout_advise.plan.whole_program import Gain, RegionPart, of_regions
+from layout_advise.plan.whole_program import Gain, RegionPart, amdahl
 from layout_advise.progress import Progress
 from layout_advise.reports.model.candidate import CandidateReport, Interval
 from layout_advise.reports.model.contract import Report
@@ -266,23 +266,25 @@ def advise(setting: Setting, keep: Path | None, hand: Hand) -> tuple[Report, flo
         return report, report.seconds.total - progress.apart
 
 
-def predicted_over_regions(report: Report, match: Match) -> tuple[Interval | None, str | None]:
-    """The speedup of all sections together by the layout that corresponds to a hand-written version, or by the plan where
-    that converts between them; and the layout's id."""
+def predicted_over_regions(report: Report, match: Match, variant: str) -> tuple[Interval | None, str | None]:
+    """The program's speedup by the layout that corresponds to a hand-written version, in the ``variant`` of each region that
+    is written as that is, or by the plan where that converts between them; and the layout's id."""
     plan = report.plan
     if match is converted:
         one = plan.structures[0] if plan is not None else None
         if one is None or not one.converting:
             return None, None
-        rest = 1.0 - one.measured
-        ends = [one.measured / (1 / gain - rest) for gain in (one.program.median, one.program.lo, one.program.hi)]
-        return Interval(ends[0], ends[1], ends[2]), "converted"
+        return one.program, "converted"
+    rows = {(h.symbol, c.id.partition("-")[0]): c for h in report.hotspots for c in h.candidates if c.variant == variant}
     names = {c.id.partition("-")[0] for h in report.hotspots for c in h.candidates if match(c)}
     found: list[tuple[Gain, str]] = []
     for row in report.over_regions:
-        parts = [RegionPart(r.share, Gain(r.speedup.median, r.speedup.lo, r.speedup.hi)) for r in row.regions if r.speedup]
-        if row.candidate in names and len(parts) == len(row.regions):
-            found.append((of_regions(parts), row.candidate))
+        measured = [rows.get((h.symbol, row.candidate)) for h in report.hotspots]
+        gains = [c.speedup if c is not None else r.speedup for c, r in zip(measured, row.regions, strict=True)]
+        shares = [r.share for r in row.regions]
+        if row.candidate in names and all(gains):
+            parts = [RegionPart(s, Gain(g.median, g.lo, g.hi)) for s, g in zip(shares, gains, strict=True) if g]
+            found.append((amdahl(parts), row.candidate))
     best = max(found, key=lambda one: one[0].median, default=None)
     return (Interval(best[0].median, best[0].lo, best[0].hi), best[1]) if best is not None else (None, None)
 
@@ -310,7 +312,7 @@ def measure(setting: Setting, effort: Effort, keep: Path | None) -> list[dict[st
         candidate = predicted(hotspot, match, VARIANTS.get(version, "plain")) if alike and not several else None
         interval, name = (candidate.speedup, candidate.id) if candidate else (None, None)
         if several:
-            interval, name = predicted_over_regions(report, match)
+            interval, name = predicted_over_regions(report, match, VARIANTS.get(version, "plain"))
         speedup = interval.median if interval else None
         rows.append(
             {

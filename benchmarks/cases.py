@@ -241,7 +241,7 @@ CASES: dict[str, Example] = {
             "imaging_split": grouped("raw smooth edge next", "outline speed"),
             "imaging_blocks": has("aosoa", block=16, without=("split",)),
         },
-        regions=("diffuse", "edges", "accept", "evolve"),
+        regions=("diffuse", "edges", "bend", "evolve", "measure"),
     ),
     "kmeans32": Example(
         {"small": ("3000", "40"), "large": ("1048576", "3")},
