@@ -39,6 +39,7 @@ from layout_advise.describe.studied import (
 )
 from layout_advise.errors import SnapshotError, TraceError
 from layout_advise.further_calls import AtKind, fastest_first, made_here, traces_ahead, verify_further_and_kinds
+from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import contest_of, raw
@@ -81,6 +82,11 @@ from layout_advise.verify.stage import Verified
 from layout_advise.verify.verify import Subject
 from layout_advise.workspace import Workspace
 
+_RETRIES: dict[str, SmallerRegion | LongCall] = {
+    Reason.TRACE_TRUNCATED: SmallerRegion(),
+    Reason.SHORT_CALLS: LongCall(),
+}
+
 
 def study(case: Case, kinds: Kinds | None = None) -> Studied | AnotherKind | None:
     """Traces, explores, tries and decides; None when ``--until`` ends the road before the verdict. ``kinds`` of calls, where
@@ -110,7 +116,10 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | AnotherKind | None:
                 return AnotherKind(ordered)
         progress.stage("explore", "looking for other layouts")
         case = observed.case
-        hopeless = obstacle(case) or truncated(case, observed.seen.trace)
+        cut = truncated(case, observed.seen.trace)
+        if cut is not None and obstacle(case) is None and until != "explore":  # layouts of a part of it tell nothing
+            return replace(_modelled(case, observed.seen, (), cut), retry=_RETRIES.get(cut.reason))
+        hopeless = obstacle(case) or cut
         others = Others() if hopeless is not None else observe_others(case, stack, snapshots)
         ahead = partial(traces_ahead, case) if hopeless is None and until != "explore" else tuple
         proposed = propose_layouts(observed, [one.seen for one in others.tried], parked.read, ahead)
@@ -127,11 +136,7 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     if verdict is None and case.batch is not None and isinstance(source, Source):
         verdict = unrecorded(source.lifted)
     if verdict is not None:
-        retries: dict[str, SmallerRegion | LongCall] = {
-            Reason.TRACE_TRUNCATED: SmallerRegion(),
-            Reason.SHORT_CALLS: LongCall(),
-        }
-        return replace(_modelled(case, proposed, verdict), retry=retries.get(verdict.reason))
+        return replace(_modelled(case, seen, proposed.candidates, verdict), retry=_RETRIES.get(verdict.reason))
     if not isinstance(source, Source):
         seen = watched(case, seen) if proposed.candidates else unwatched(seen)
         stopped = describe.not_lifted(source, case.profiled.module, seen.region.load_base)
@@ -140,11 +145,11 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         report = describe.modelled(case, seen, proposed.candidates, verdict, (stopped,), replays)
         return Studied(report, modelled_conditions(case, seen))
     if (verdict := without_hope(seen, proposed.candidates)) is not None:
-        return _modelled(case, proposed, verdict)
+        return _modelled(case, seen, proposed.candidates, verdict)
     try:
         seen, decided = _tried(case, parked, proposed, source, others, stack)
     except SnapshotError as error:
-        return _modelled(case, proposed, undecided(Reason.NOT_MEASURED, f"{error.line()}."))
+        return _modelled(case, seen, proposed.candidates, undecided(Reason.NOT_MEASURED, f"{error.line()}."))
     candidates = [r.candidate for r in decided.verified.good if r.candidate is not None]
     decided = replace(decided, verdict=with_untried(decided.verdict, seen, candidates))
     if took := decided.verified.took:
@@ -161,9 +166,9 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     return Studied(describe.measured(case, seen, decided), conditions, complete, retry, decided.live, decided.took)
 
 
-def _modelled(case: Case, proposed: Proposed, verdict: Verdict) -> Studied:
-    report = describe.modelled(case, unwatched(proposed.seen), proposed.candidates, verdict, ())
-    return Studied(report, modelled_conditions(case, proposed.seen))
+def _modelled(case: Case, seen: Observation, candidates: Sequence[Candidate], verdict: Verdict) -> Studied:
+    report = describe.modelled(case, unwatched(seen), candidates, verdict, ())
+    return Studied(report, modelled_conditions(case, seen))
 
 
 def _tried(

@@ -31,6 +31,7 @@ from layout_advise.reports.model.plan import (
     StructurePlan,
 )
 from layout_advise.reports.words.headline import data_name
+from layout_advise.reports.words.quantities import is_cpu_time
 
 Place = tuple[str, int]
 
@@ -175,6 +176,7 @@ def _report(
         losing=tuple(one.hotspot for one in regions if one.speedup is not None and one.speedup.hi < 1.0),
         second=_label(rows, second) if second is not None else "",
         second_program=_interval(second.program) if second is not None else None,
+        cpu_time=any(is_cpu_time(h.waits, h.processors) for h in seen.hotspots),
     )
 
 

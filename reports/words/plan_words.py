@@ -44,17 +44,21 @@ def headline(one: StructurePlan) -> str:
         least = one.program.lo if achieved is None else min(one.program.lo, achieved.lo)
         if achieved is not None and achieved.lo < 1.0:
             told = f"predicted at least {factor(one.program.lo)} faster ({span(one.program)}), run so {span(achieved)}"
-            return f"Whole program: store {data} {how}: {told}."
+            return f"{_whole(one)}: store {data} {how}: {told}."
         both = span(one.program) if achieved is None else f"predicted {span(one.program)}, run so {span(achieved)}"
-        return f"Whole program: store {data} {how}: at least {factor(least)} faster ({both}){_unmeasured(one)}."
+        return f"{_whole(one)}: store {data} {how}: at least {factor(least)} faster ({both}){_unmeasured(one)}."
     if one.action == "keep":
         best = f"; best other: {_told(*other)}" if other is not None else ""
-        return f"Whole program: keep {data} as it is{best}."
+        return f"{_whole(one)}: keep {data} as it is{best}."
     label, gain = other or (one.label, one.program)
     faster = f"runs {factor(gain.median)} as fast ({span(gain)})" if gain is not None else "is not excluded"
     if achieved is not None and gain is not None:
         faster = f"was predicted to run {factor(gain.median)} as fast, and ran {factor(achieved.median)} ({span(achieved)})"
-    return f"Whole program, undecided: with {data} as {label} it {faster}{_unmeasured(one)}."
+    return f"{_whole(one)}, undecided: with {data} as {label} it {faster}{_unmeasured(one)}."
+
+
+def _whole(one: StructurePlan) -> str:
+    return "Whole program, in CPU time" if one.cpu_time else "Whole program"
 
 
 def _unmeasured(one: StructurePlan) -> str:

@@ -197,7 +197,7 @@ def test_a_file_without_room_is_cut_and_told(trace: Trace, tmp_path: Path, monke
     hotspot = json.loads((tmp_path / "run" / "report.json").read_text())["hotspots"][0]
     assert hotspot["trace"]["limits"] == list(limits)
     assert hotspot["verdict"]["reason"] == "trace-truncated"
-    assert not [c for c in hotspot["candidates"] if c["speedup"]]
+    assert hotspot["candidates"] == []  # layouts are not looked for in a part of a trace
 
 
 def refusal(said: str) -> str:

@@ -103,6 +103,16 @@ def test_a_plan_hangs_on_users_of_the_structures_that_were_not_measured(
     assert f"a gain is left until it takes {may_take}× as long." in told
 
 
+def test_a_plan_of_a_program_that_waits_gains_cpu_time() -> None:
+    waiting = msgspec.structs.replace(region("spread", {1: 3.0}, 160), waits=0.9)
+    plan = planned(waiting, region("assign", {1: 2.0}, 1280))
+    assert plan is not None
+    assert plan_words.leading(plan).startswith("Whole program, in CPU time: store ")
+    plan = planned(region("spread", {1: 3.0}, 160), region("assign", {1: 2.0}, 1280))
+    assert plan is not None
+    assert plan_words.leading(plan).startswith("Whole program: store ")
+
+
 def test_regions_that_want_different_layouts_are_converted_between_where_that_is_cheap() -> None:
     cheap = planned(region("spread", {1: 6.0}, 160, ms=1.0), region("assign", {1: 0.5}, 1280, ms=1.0))
     assert cheap is not None
