@@ -275,12 +275,12 @@ def predicted_over_regions(report: Report, match: Match, variant: str) -> tuple[
         if one is None or not one.converting:
             return None, None
         return one.program, "converted"
-    rows = {(h.symbol, c.id.partition("-")[0]): c for h in report.hotspots for c in h.candidates if c.variant == variant}
+    built = ((h, c) for h in report.hotspots for c in h.candidates if c.variant == variant)
+    known = {(h.name or h.symbol, c.id.partition("-")[0]): c.speedup for h, c in built}
     names = {c.id.partition("-")[0] for h in report.hotspots for c in h.candidates if match(c)}
     found: list[tuple[Gain, str]] = []
     for row in report.over_regions:
-        measured = [rows.get((h.symbol, row.candidate)) for h in report.hotspots]
-        gains = [c.speedup if c is not None else r.speedup for c, r in zip(measured, row.regions, strict=True)]
+        gains = [known.get((r.hotspot, row.candidate)) or r.speedup for r in row.regions]
         shares = [r.share for r in row.regions]
         if row.candidate in names and all(gains):
             parts = [RegionPart(s, Gain(g.median, g.lo, g.hi)) for s, g in zip(shares, gains, strict=True) if g]

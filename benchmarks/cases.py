@@ -246,7 +246,7 @@ CASES: dict[str, Example] = {
     "kmeans32": Example(
         {"small": ("3000", "40"), "large": ("1048576", "3")},
         {
-            "kmeans32_soa": has("soa", without=("split",)),
+            "kmeans32_soa": has("permute", without=("split",)),
             "kmeans32_blocks": has("aosoa", block=16, without=("split",)),
             "kmeans32_turned": converted,
         },

@@ -135,7 +135,7 @@ def _laid_out(recipes: Sequence[Recipe]) -> set[tuple[int, int]]:
 
 
 def step_seconds(case: Case, others: Others) -> float:
-    """How long building may take, comparing, and both at the calls of another kind: each an equal part of what the run has
+    """Seconds for building, for comparing, and for both at the calls of another kind: each an equal part of what the run has
     left before it measures."""
     left = case.until - seconds_of(case) - own_time()
     return min(BUILD.budget_s, max(BUILD.least_s, left / (2 + len(others.tried))))

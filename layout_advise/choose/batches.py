@@ -66,6 +66,11 @@ class CallBatch:
         calls = self.calls.part(self.calls.first, CHOOSE.verified_calls * size)
         return replace(self, size=size, calls=calls, each_ns=self.each_ns[:size], runs=tuple(r[:size] for r in self.runs))
 
+    def outweighs(self, words: int) -> bool:
+        """Tells whether to put so many words back between the calls would take about as long as the calls do, where these
+        are long enough to be timed one by one instead."""
+        return words > CHOOSE.most_put_words * sum(self.each_ns) and self.spread[1] >= CHOOSE.alone_call_ns
+
     @property
     def spread(self) -> tuple[float, float, float]:
         """10th percentile, median and 90th percentile of the calls' times in ns."""

@@ -13,6 +13,16 @@ class ChoosePolicy:
 
     preferred_call: int = limit(5, "call", "The call to stop at, where nothing speaks against it.")
     short_call_ns: int = limit(20000, "ns", "Calls that take less are not timed one by one.", 12)
+    alone_call_ns: int = limit(
+        10000, "ns", "Where they cannot be timed as a batch, calls that take at least so long are timed one by one.", 112
+    )
+    most_put_words: float = limit(
+        0.25,
+        "words / ns",
+        "Where the program writes more between the calls of a batch for each ns of the calls, putting it back takes about "
+        "as long as they do, and its time is no longer known well beside theirs.",
+        112,
+    )
     fewest_calls: int = limit(3, "calls", "In a function that is entered less often, a loop is looked for that is not.", 62)
     verified_calls: int = limit(3, "calls", "Mock-ups are compared at so many calls, where there are that many.")
     in_situ_calls: int = limit(5, "calls", "So many calls from the one stopped at are timed in the program.")

@@ -26,7 +26,7 @@ def obstacle(case: Case) -> Verdict | None:
         what = "start this parallel region" if case.profiled.threaded else "enter the hotspot"
         text = f"{case.probe.threads} threads {what}; only parallel regions that one thread starts are measured."
         return undecided(Reason.THREADS, text)
-    if case.batch is None and case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < CHOOSE.short_call_ns:
+    if case.batch is None and case.chosen.in_situ_ns is not None and case.chosen.in_situ_ns < CHOOSE.alone_call_ns:
         one = "an entry" if case.profiled.nest else "a call"
         alone = "loops are not timed several entries at a time" if case.profiled.nest else "there are too few for a batch"
         alone = "parallel regions are not timed several at a time" if case.profiled.threaded else alone

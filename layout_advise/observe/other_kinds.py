@@ -55,7 +55,7 @@ def observe_others(case: Case, stack: ExitStack, snapshots: Callable[[Case, Agen
         if kind.share < CHOOSE.least_kind_share:
             left_out[kind.call] = "too little of the hotspot's time"
             continue
-        if kind.ns is not None and kind.ns < CHOOSE.short_call_ns:
+        if kind.ns is not None and kind.ns < CHOOSE.alone_call_ns:
             left_out[kind.call] = "too short to be timed one by one"
             continue
         if len(tried) == CHOOSE.most_kinds - 1:

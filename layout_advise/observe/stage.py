@@ -59,8 +59,15 @@ def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
             seen = case.observe(parked, case.chosen.call)
             if case.batch is None:
                 return case, seen
-            known = before if case.batch.shortened() is not None else parked.mappings_at_park()
-            if seen.trace.truncated and case.batch.shortened() is not None and case.settings.usual_room:
+            batch = case.batch
+            if seen.puts is not None and batch.outweighs(seen.puts):
+                why = "what the program writes between them takes as long to put back as they take"
+                case.space.progress.note(f"{several} are not timed together: {why}")
+                case = case.unbatched(why)
+                parked.unbatch()
+                continue
+            known = before if batch.shortened() is not None else parked.mappings_at_park()
+            if seen.trace.truncated and batch.shortened() is not None and case.settings.usual_room:
                 why = without = "make more accesses than are recorded"
             elif seen.trace.truncated or are_mapped(seen.touched, known, parked.own_ranges()):
                 return case, seen

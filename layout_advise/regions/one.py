@@ -76,7 +76,7 @@ def study_in_time(case: Case, time: RunTime) -> tuple[Case, Studied | None]:
 
 
 def _timed(time: RunTime, made: Callable[[], Studied | AnotherKind | None]) -> Studied | AnotherKind | None:
-    """What a study finds, and how long it takes beside measuring."""
+    """The findings of a study, and how long it takes beside measuring."""
     with time.studying() as seconds:
         studied = made()
         seconds.measuring = studied.took if isinstance(studied, Studied) else 0.0

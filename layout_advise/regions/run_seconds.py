@@ -47,7 +47,7 @@ class RunSeconds:
 
 @dataclass(slots=True)
 class StudyTime:
-    """How many seconds a study took for measuring and for trials in the running program."""
+    """The seconds that a study took for measuring and for trials in the running program."""
 
     measuring: float = 0.0
 

@@ -33,7 +33,7 @@ class Verified:
     """In how many bytes the memory that a batch touches differs after it from the program's own; None where not compared."""
 
     each: float = 0.0
-    """How many seconds it took to make and to compare one mock-up at the first call."""
+    """Seconds in which one mock-up was made and compared at the first call."""
     took: frozenset[int] = frozenset()
     """Where ways begin that a further call took and on which the mock-ups end."""
     behind: Mapping[Variant, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Verified:
 
     @property
     def racing(self) -> Findings:
-        """What was found of all but those that were left behind."""
+        """The findings of all but those that were left behind."""
         return {variant: one for variant, one in self.found.items() if variant not in self.behind}
 
     def is_left(self, candidate: Candidate) -> bool:

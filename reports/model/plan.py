@@ -140,8 +140,8 @@ class StructurePlan(msgspec.Struct, frozen=True):
     second_program: Interval | None = None
     """The second best plan's speedup of the whole program."""
     cpu_time: bool = False
-    """Whether the program waits, or runs on several processors at once, so that its speedup is one of its CPU time and not
-    of the time that passes."""
+    """True where the program waits, or runs on several processors at once: its speedup is one of its CPU time and not of the
+    time that passes."""
     unmeasured: tuple[str, ...] = ()
     """Regions that use the structures too and were not measured: they count as unchanged."""
     unmeasured_share: float = 0.0

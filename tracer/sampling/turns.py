@@ -35,7 +35,7 @@ def own_time() -> float:
 
 @contextlib.contextmanager
 def set_apart() -> Iterator[None]:
-    """What is done in it is no part of the run: a benchmark's own programs between the run's processes."""
+    """Work that is done in it is no part of the run: a benchmark's own programs between the run's processes."""
     begun, waited = time.monotonic(), _Held.waited
     try:
         yield
