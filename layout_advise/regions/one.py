@@ -129,8 +129,8 @@ def _with_rest(case: Case, before: Studied) -> Studied | AnotherKind | None:
 
 
 def _still(case: Case, before: Studied) -> float:
-    """The seconds for measuring of a study in the place of ``before``. Where that measured nothing, as calls took other ways,
-    none count: nothing is known of the region yet."""
+    """The seconds for measuring of a study in the place of ``before``. None count where that measured nothing, as calls took
+    other ways: nothing is known of the region yet."""
     return 0.0 if isinstance(before.retry, MoreWays) else _left(case, before)
 
 
