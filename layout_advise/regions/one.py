@@ -75,11 +75,13 @@ def study_in_time(case: Case, time: RunTime) -> tuple[Case, Studied | None]:
     return study_again(case, _timed(time, lambda: study(case)), time)
 
 
-def _timed(time: RunTime, made: Callable[[], Studied | AnotherKind | None]) -> Studied | AnotherKind | None:
-    """The findings of a study, and how long it takes beside measuring."""
+def _timed(
+    time: RunTime, made: Callable[[], Studied | AnotherKind | None], before: float = 0.0
+) -> Studied | AnotherKind | None:
+    """The findings of a study, and how long it takes beside measuring, of which it counts so many seconds ``before`` it."""
     with time.studying() as seconds:
         studied = made()
-        seconds.measuring = studied.took if isinstance(studied, Studied) else 0.0
+        seconds.measuring = studied.took - before if isinstance(studied, Studied) else 0.0
     return studied
 
 
@@ -90,7 +92,7 @@ def study_again(case: Case, studied: Studied | AnotherKind | None, time: RunTime
         if isinstance(studied, AnotherKind):  # the calls differ, and another one has to stand for them
             case, kinds = at_kind(case, studied.kinds.found), studied.kinds
             studied = _timed(time, partial(study, case, kinds))
-        elif studied is None or studied.retry is None or time.is_over(_left(case, studied)):
+        elif studied is None or studied.retry is None or time.is_over(_still(case, studied)):
             return case, studied
         elif isinstance(studied.retry, MoreWays):
             rounds += 1
@@ -102,7 +104,7 @@ def study_again(case: Case, studied: Studied | AnotherKind | None, time: RunTime
             one = at_long_call(case)
             if one is None:
                 return case, studied
-            case, studied = one, _timed(time, partial(_with_rest, one, studied))
+            case, studied = one, _timed(time, partial(_with_rest, one, studied), studied.took)
         elif isinstance(studied.retry, SmallerRegion):
             smaller = with_fewer_accesses(case)
             if smaller is None:
@@ -112,7 +114,7 @@ def study_again(case: Case, studied: Studied | AnotherKind | None, time: RunTime
             batch = in_batches(case, studied)
             if batch is None:
                 return case, studied
-            several = _timed(time, partial(_with_rest, batch, studied))
+            several = _timed(time, partial(_with_rest, batch, studied), studied.took)
             assert not isinstance(several, AnotherKind)  # batches have no kinds
             if several is None or several.tells:
                 return case, several
@@ -124,6 +126,12 @@ def _with_rest(case: Case, before: Studied) -> Studied | AnotherKind | None:
     """The study of ``case`` in the seconds that the one ``before`` has left of the region's; it has taken those of both."""
     found = study(replace(case, seconds=_left(case, before)))
     return replace(found, took=before.took + found.took) if isinstance(found, Studied) else found
+
+
+def _still(case: Case, before: Studied) -> float:
+    """The seconds for measuring of a study in the place of ``before``. None count where that measured nothing, as calls took
+    other ways: nothing is known of the region yet."""
+    return 0.0 if isinstance(before.retry, MoreWays) else _left(case, before)
 
 
 def _left(case: Case, before: Studied) -> float:
