@@ -32,7 +32,7 @@ def over_regions(
     structures could not measure has no gain of the program."""
     rows = []
     for name in (n for n in shared if any(best_variant(h, n) is not None for h in hotspots)):
-        cells = [InRegion(h.name or h.symbol, part, _in(h, name, hotspots)) for h, part in zip(hotspots, alone, strict=True)]
+        cells = [_in(h, part, name, hotspots) for h, part in zip(hotspots, alone, strict=True)]
         label = next((families(c) for h in hotspots for c in h.candidates if c.id == name), "")
         known = [RegionPart(c.share, Gain(c.speedup.median, c.speedup.lo, c.speedup.hi)) for c in cells if c.speedup]
         whole = amdahl(known) if len(known) == len(cells) else None
@@ -41,13 +41,15 @@ def over_regions(
     return tuple(sorted(rows, key=lambda row: -(row.program.median if row.program is not None else 0.0)))
 
 
-def _in(hotspot: HotspotReport, name: str, hotspots: Sequence[HotspotReport]) -> Interval | None:
+def _in(hotspot: HotspotReport, share: float, name: str, hotspots: Sequence[HotspotReport]) -> InRegion:
     """The gain of a layout in a region: of its best variant, between that over the original and that over the unchanged
-    mock-up; 1 where the region does not touch its structures; None where it was not measured there."""
-    best = best_variant(hotspot, name)
-    if best is not None:
-        return gain_around(best)
-    return None if _touches(hotspot, name, hotspots) else UNTOUCHED
+    mock-up, and of its plain one; 1 where the region does not touch its structures; None where it was not measured there."""
+    best, known = best_variant(hotspot, name), hotspot.name or hotspot.symbol
+    if best is None:
+        return InRegion(known, share, None if _touches(hotspot, name, hotspots) else UNTOUCHED)
+    variants = (c for c in hotspot.candidates if layout_of(c) == name and c.variant == "plain" and c.speedup is not None)
+    plain = next((gain_around(c) for c in variants), None)
+    return InRegion(known, share, gain_around(best), best.variant, plain)
 
 
 def best_variant(hotspot: HotspotReport, name: str) -> CandidateReport | None:

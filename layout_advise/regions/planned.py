@@ -16,7 +16,7 @@ import networkx as nx
 from layout_advise.decide.policy import DECIDE
 from layout_advise.plan.region_order import RegionEntry, RegionStep, leaves, turns
 from layout_advise.plan.structure_plan import LayoutTable, PlannedWay, best_ways
-from layout_advise.plan.whole_program import UNCHANGED, Gain
+from layout_advise.plan.whole_program import UNCHANGED, Gain, RegionPart, amdahl
 from layout_advise.regions.logged_order import LoggedOrder
 from layout_advise.regions.over_regions import layout_of
 from layout_advise.reports.model.candidate import Interval
@@ -125,6 +125,17 @@ def with_unmeasured(plan: StructurePlan, users: Sequence[Unmeasured]) -> Structu
     )
 
 
+def written_plainly(regions: Sequence[InRegion]) -> Interval | None:
+    """The program's speedup by a permanent layout whose loops are written plainly; None where its gains are of these, or
+    where one of them was not measured so."""
+    if all(one.build in ("", "plain") for one in regions):
+        return None
+    gains = [one.plain if one.build else one.speedup for one in regions]
+    if not all(gains):
+        return None
+    return _interval(amdahl([RegionPart(one.share, _gain(gain)) for one, gain in zip(regions, gains, strict=True)]))
+
+
 def _gain(speedup: Interval | None) -> Gain:
     assert speedup is not None  # of rows whose gain of the program is known
     return Gain(speedup.median, speedup.lo, speedup.hi)
@@ -158,11 +169,12 @@ def _report(
     second: PlannedWay | None,
     names: tuple[str, ...],
 ) -> StructurePlan:
-    regions = tuple(
-        InRegion(h.name or h.symbol, share, _interval(gain))
-        for h, share, gain in zip(seen.hotspots, seen.shares, best.regions, strict=True)
-    )
     permanent = best.permanent
+    if permanent:
+        regions = rows[permanent - 1].regions
+    else:
+        parts = zip(seen.hotspots, seen.shares, best.regions, strict=True)
+        regions = tuple(InRegion(h.name or h.symbol, share, _interval(gain)) for h, share, gain in parts)
     return StructurePlan(
         structures=names,
         action=_action(seen, best, second),
@@ -176,6 +188,7 @@ def _report(
         losing=tuple(one.hotspot for one in regions if one.speedup is not None and one.speedup.hi < 1.0),
         second=_label(rows, second) if second is not None else "",
         second_program=_interval(second.program) if second is not None else None,
+        plain_program=written_plainly(regions) if permanent else None,
         cpu_time=any(is_cpu_time(h.waits, h.processors) for h in seen.hotspots),
     )
 

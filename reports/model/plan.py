@@ -20,6 +20,11 @@ class InRegion(msgspec.Struct, frozen=True):
     """The region as it is printed."""
     share: float
     speedup: Interval | None
+    build: Literal["", "plain", "restrict", "lanes", "simd"] = ""
+    """The variant of the layout that ``speedup`` is of, the fastest one; empty where none was measured, or several layouts
+    take turns."""
+    plain: Interval | None = None
+    """The speedup of the layout in its plain variant; None where that was not measured."""
 
 
 class OrderStep(msgspec.Struct, frozen=True):
@@ -139,6 +144,9 @@ class StructurePlan(msgspec.Struct, frozen=True):
     second: str = ""
     second_program: Interval | None = None
     """The second best plan's speedup of the whole program."""
+    plain_program: Interval | None = None
+    """The speedup of the whole program where the permanent layout's loops are written plainly in all regions; None where
+    ``program`` is that, or where it is not known."""
     cpu_time: bool = False
     """True where the program waits, or runs on several processors at once: its speedup is one of its CPU time and not of the
     time that passes."""

@@ -40,7 +40,7 @@ def headline(one: StructurePlan) -> str:
     data, other = listing(one.structures, 3), _other(one)
     achieved = one.trial.speedup if one.trial is not None else None
     if one.action == "change":  # first figures: what was best of many is seldom as good again
-        how = f"as {one.label} for good" if one.candidate is not None else f"as {one.label}"
+        how = f"as {one.label} for good{_loops(one)}" if one.candidate is not None else f"as {one.label}"
         least = one.program.lo if achieved is None else min(one.program.lo, achieved.lo)
         if achieved is not None and achieved.lo < 1.0:
             told = f"predicted at least {factor(one.program.lo)} faster ({span(one.program)}), run so {span(achieved)}"
@@ -55,6 +55,36 @@ def headline(one: StructurePlan) -> str:
     if achieved is not None and gain is not None:
         faster = f"was predicted to run {factor(gain.median)} as fast, and ran {factor(achieved.median)} ({span(achieved)})"
     return f"{_whole(one)}, undecided: with {data} as {label} it {faster}{_unmeasured(one)}."
+
+
+_WRITTEN = {
+    "restrict": "arrays declared `restrict`",
+    "lanes": "arrays declared `restrict` and a loop over each block's elements inside of the others",
+    "simd": "arrays declared `restrict` and independent loops written for SIMD",
+}
+
+
+def _as_written(one: StructurePlan) -> list[str]:
+    """How the loops of the layout are written that the gain is of, where not plainly, and what is left where they are."""
+    if one.candidate is None:
+        return []
+    found = []
+    for build, how in _WRITTEN.items():
+        if names := tuple(r.hotspot for r in one.regions if r.build == build):
+            found.append(f"{listing(names, 6)}: with {how}")
+    if not found:
+        return []
+    plain = one.plain_program
+    rest = f"written plainly, the program gains {factor(plain.median)} ({span(plain)})" if plain else "else it is not known"
+    return [f"The gain is of {'; '.join(found)}; {rest}."]
+
+
+def _loops(one: StructurePlan) -> str:
+    """Returns the source's needs besides the layout, for the first line."""
+    builds = {r.build for r in one.regions}
+    if builds & {"simd", "lanes"}:
+        return ", its loops written for SIMD"
+    return ", its arrays declared `restrict`" if "restrict" in builds else ""
 
 
 def _whole(one: StructurePlan) -> str:
@@ -79,6 +109,7 @@ def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
     regions = [f"{r.hotspot} ({r.share:.0%}) {factor(r.speedup.median)}" for r in changed(one) if r.speedup is not None]
     if regions:
         found.append(f"By region: {listing(regions, 8)}.".replace("%", " %"))
+    found += _as_written(one)
     if one.trial is not None:
         found += tried(one.program, one.trial)
     if one.losing:

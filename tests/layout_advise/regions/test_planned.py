@@ -103,6 +103,31 @@ def test_a_plan_hangs_on_users_of_the_structures_that_were_not_measured(
     assert f"a gain is left until it takes {may_take}× as long." in told
 
 
+def test_a_plan_says_how_the_loops_are_written_that_it_gains_by() -> None:
+    """imaging: 1.97 with loops written for SIMD, 1.19 with the obvious ones, and the plan told the first only."""
+    first, other = region("spread", {1: 2.0}, 160), region("assign", {1: 1.5}, 1280)
+    (plainly,) = first.candidates
+    quick = Interval(3.0, 2.98, 3.02, 9)
+    simd = msgspec.structs.replace(plainly, id="c1-simd", variant="simd", speedup=quick, over_identity=quick)
+    plan = planned(msgspec.structs.replace(first, candidates=(plainly, simd)), other)
+    assert plan is not None
+    (one,) = plan.structures
+    assert [(r.build, r.plain is not None) for r in one.regions] == [("simd", True), ("plain", True)]
+    assert one.program.median == pytest.approx(1 / (0.1 + 0.6 / 3 + 0.3 / 1.5))
+    assert one.plain_program is not None
+    assert one.plain_program.median == pytest.approx(1 / (0.1 + 0.6 / 2 + 0.3 / 1.5))
+    assert " for good, its loops written for SIMD: at least" in plan_words.headline(one)
+    told = "The gain is of spread: with arrays declared `restrict` and independent loops written for SIMD; written plainly, "
+    assert any(text.startswith(f"{told}the program gains 1.67×") for text in plan_words.facts(one))
+    plan = planned(msgspec.structs.replace(first, candidates=(simd,)), other)
+    assert plan is not None
+    assert plan.structures[0].plain_program is None
+    assert any("else it is not known" in text for text in plan_words.facts(plan.structures[0]))
+    plan = planned(first, other)
+    assert plan is not None
+    assert "written" not in "".join((plan_words.headline(plan.structures[0]), *plan_words.facts(plan.structures[0])))
+
+
 def test_a_plan_of_a_program_that_waits_gains_cpu_time() -> None:
     waiting = msgspec.structs.replace(region("spread", {1: 3.0}, 160), waits=0.9)
     plan = planned(waiting, region("assign", {1: 2.0}, 1280))
