@@ -195,7 +195,7 @@ def _tried(
     proposed = replace(proposed, seen=watched(case, seen))
     live.bench.begin()
     late = partial(_late_loads, case, parked)
-    candidates = tuple(c for c in candidates if not verified.is_left(c))
+    candidates = verified.in_race(candidates)
     timed = [measure_kind(case, seen, verified.built, verified.racing, candidates, copies, late)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
     decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial)
@@ -240,7 +240,7 @@ def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Veri
     case, built = one.other.case, one.verified.built
     if {e.variant for e in main.times.contest.entrants} <= one.unaffected:
         return KindTimed(case, built, None, one.unaffected)
-    candidates = tuple(c for c in proposed.candidates if not verified.is_left(c))
+    candidates = verified.in_race(proposed.candidates)
     found = measure_kind(case, one.other.seen, built, verified.racing, candidates, one.other.snapshots())
     return replace(found, unaffected=one.unaffected)
 
@@ -282,7 +282,7 @@ def _decided_live(
     """What the running program alone tells of the candidates, whose calls in the snapshot are ``why`` not the program's."""
     if case.settings.live == "never":
         return LiveOnly(why, (), {})
-    built, candidates = verified.built, tuple(c for c in proposed.candidates if not verified.is_left(c))
+    built, candidates = verified.built, verified.in_race(proposed.candidates)
     contest = contest_of(candidates, built.source, built.mockups, verified.racing, case.profiled.name, None)
     allow, evidence = case.settings.allow_reassociation, verified.found[IDENTITY].evidence
     context = VerdictContext(copies.kind, evidence, _rules(proposed), allow)

@@ -53,6 +53,10 @@ class Verified:
         """Tells whether all builds of a candidate that did the same were left behind."""
         return any(v.layout == candidate.id for v in self.behind) and all(r.candidate != candidate for r in self.good)
 
+    def in_race(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """Those of ``candidates`` that were not left behind."""
+        return tuple(one for one in candidates if not self.is_left(one))
+
     def completed(self) -> Verified:
         """The same with findings of the variants that have the machine code of others."""
         twins = {v: self.found[m.same_as] for v, m in self.built.mockups.items() if m.same_as in self.found and m.same_as}

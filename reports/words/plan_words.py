@@ -82,8 +82,10 @@ def _as_written(one: StructurePlan) -> list[str]:
 def _loops(one: StructurePlan) -> str:
     """Returns the source's needs besides the layout, for the first line."""
     builds = {r.build for r in one.regions}
-    if builds & {"simd", "lanes"}:
+    if "simd" in builds:
         return ", its loops written for SIMD"
+    if "lanes" in builds:
+        return ", with loops over the elements of each block"
     return ", its arrays declared `restrict`" if "restrict" in builds else ""
 
 
