@@ -88,6 +88,7 @@ VARIANTS = {
     "kmeans_aosoa": "lanes",
     "kmeans_vectors": "simd",
     "kmeans_quads": "simd",
+    "imaging_simd": "simd",
     "wave_restrict": "restrict",
     "lattice_pairs": "restrict",
     "entities_restrict": "restrict",
@@ -238,6 +239,7 @@ CASES: dict[str, Example] = {
         {"small": ("26", "300"), "large": ("128", "12")},
         {
             "imaging_soa": has("soa", without=("split",)),
+            "imaging_simd": has("soa", without=("split",)),
             "imaging_split": grouped("raw smooth edge next", "outline speed"),
             "imaging_blocks": has("aosoa", block=16, without=("split",)),
         },

@@ -9,10 +9,14 @@ struct means {
 };
 
 #define SECTION __attribute__((noinline)) void
-#define INNER_VOXELS(n)                     \
+#define VOXELS_IN_TURN(n)                   \
     for (long z = 1; z < (n)-1; z++)        \
         for (long y = 1; y < (n)-1; y++)    \
             for (long x = 1, i = (z * (n) + y) * (n) + 1; x < (n)-1; x++, i++)
+/* A version may write the loop in another way where the order of the voxels does not matter. */
+#ifndef INNER_VOXELS
+#define INNER_VOXELS(n) VOXELS_IN_TURN(n)
+#endif
 
 /* Near 0 where the picture changes, 1 where it does not. */
 SECTION edges(voxels v, long n)
@@ -47,7 +51,7 @@ SECTION accept(voxels v, long n)
 SECTION measure(voxels v, long n, struct means *m)
 {
     double sum[2] = {0.0, 0.0}, weight[2] = {1e-9, 1e-9};
-    INNER_VOXELS(n)
+    VOXELS_IN_TURN(n)
     {
         const float p = OUTLINE(v, i), share = p < 0.0f ? 0.0f : p > 1.0f ? 1.0f : p, u = SMOOTH(v, i);
         sum[0] += (double)(share * u);
