@@ -16,6 +16,7 @@ from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken, build_flo
 from layout_advise.mockup.lift.loops.carried_pointers import index_carried
 from layout_advise.mockup.lift.loops.closed_forms import close_loops, lower_exact
 from layout_advise.mockup.lift.loops.merge_exit_tests import merge_tests
+from layout_advise.mockup.lift.loops.wide_indices import widen_indices
 from layout_advise.mockup.lift.machine_state import FrameEscapes
 from layout_advise.mockup.lift.native_code import native_code
 from layout_advise.mockup.lift.retype import retype
@@ -87,6 +88,7 @@ def _lift(
     # a result register that a call or an undefined result has clobbered, on any path, cannot be what the function returns
     program.outs = {place: node for place, node in program.outs.items() if not _clobbered(node, guess)}
     loops = close_loops(program)
+    widen_indices(program, loops.values())
     indexed = carried and index_carried(program)
     lower_exact(program)
     _hand_over_arguments_only(program)
