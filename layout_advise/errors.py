@@ -46,6 +46,10 @@ class ProgramError(LayoutAdviseError):
     """The program under study did not do what the run needs (crashed, hung, never reached the hotspot)."""
 
 
+class NeverCalledError(ProgramError):
+    """The program ran, and never came to the region."""
+
+
 class OvertimeError(ProgramError):
     """The program did not come to its end in time, and was killed."""
 

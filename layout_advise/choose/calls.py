@@ -8,7 +8,7 @@ from statistics import fmean
 
 from layout_advise.choose.by_time import Window
 from layout_advise.choose.policy import CHOOSE
-from layout_advise.errors import ProgramError, UsageError
+from layout_advise.errors import NeverCalledError, UsageError
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import median_of, quantile_of
 
@@ -80,7 +80,7 @@ def choose_call(times: Sequence[float], calls: int, wanted: int | None) -> Chose
     was never reached, UsageError when there are fewer calls than wanted.
     """
     if calls == 0:
-        raise ProgramError("the hotspot is never called", "", "choose another one with --hotspot")
+        raise NeverCalledError("the hotspot is never called", "", "choose another one with --hotspot")
     if wanted is not None:
         if wanted > calls:
             raise UsageError(f"--call {wanted}: the hotspot is called {calls} times only")

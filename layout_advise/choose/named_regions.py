@@ -1,4 +1,5 @@
-"""What the name of a function stands for: itself, or the parallel regions that it starts where its time goes by in them."""
+"""What the name of a function stands for: itself, or the parallel regions that it starts where its time goes by in them, or
+the copies of it that the compiler has specialised."""
 
 from __future__ import annotations
 
@@ -14,9 +15,12 @@ def named_regions(named: Profiled, main: ElfBinary) -> tuple[Profiled, ...]:
     """The regions to study for the function ``named``, the hottest first.
 
     Where it does not spend more time by itself than all threads do in the parallel regions that it starts, these, as far as
-    any has a good part of the samples; else itself.
+    any has a good part of the samples. Where its specialised copies (``work.constprop.0``) have more of them than it has,
+    these: a function that others may call stays beside its copy, and is never entered. Else itself.
     """
     seen = Sampled.of(named, main)
+    if copies := _copies(seen, named):
+        return copies
     bodies = [seen.profiled((), named.module, body) for body in bodies_started(named.module, named.function)]
 
     parallel = [any(seen.inside(chain, body) for body in bodies) for chain in seen.chains]
@@ -28,6 +32,15 @@ def named_regions(named: Profiled, main: ElfBinary) -> tuple[Profiled, ...]:
         return (named,)
     hot = [body for body in bodies if body.share >= CHOOSE.least_other_share] or bodies
     return tuple(sorted(hot, key=lambda body: -body.share))
+
+
+def _copies(seen: Sampled, named: Profiled) -> tuple[Profiled, ...]:
+    """The copies of a function in which samples fell, the hottest first, if there are more of them than in itself."""
+    if named.function.clone is not None:
+        return ()
+    functions = (f for f in named.module.functions if f.parent == named.function.name and f.clone in ("isra", "constprop"))
+    hot = [one for one in (seen.profiled((), named.module, f) for f in functions) if one.share > 0.0]
+    return tuple(sorted(hot, key=lambda one: -one.share)) if sum(one.share for one in hot) > named.share else ()
 
 
 def _waits(chain: Chain, modules: Modules) -> bool:

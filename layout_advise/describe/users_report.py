@@ -33,6 +33,7 @@ def _user(user: User) -> UserReport:
         user.reads,
         user.writes,
         user.fields,
+        user.where.function,
     )
 
 

@@ -21,11 +21,12 @@ _HEADERS = ("/usr/include/", "/usr/lib/")
 @dataclass(frozen=True, slots=True)
 class Where:
     """A function of the program, perhaps inlined into another, and the line in it; ``through`` the library's function
-    or system call that it used."""
+    or system call that it used. ``function`` is the linker symbol of the function whose code that is."""
 
     symbol: str
     place: SourceLine | None
     through: str | None = None
+    function: str | None = None
 
     def text(self) -> str:
         """``report (main.c:40, by memcpy)``."""
@@ -76,34 +77,34 @@ class CodePlaces:
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
-        self._known: dict[int, tuple[str, SourceLine | None]] = {}
+        self._known: dict[int, tuple[str, SourceLine | None, str | None]] = {}
 
     def of(self, touch: WatchedTouch) -> Where:
         """The user that made the access: the program's own function that called the library's, where that was seen."""
-        symbol, line = self._at(touch.pc)
+        symbol, line, function = self._at(touch.pc)
         if touch.caller is None:
-            return Where(symbol, line, touch.system or None)
-        caller, place = self._at(touch.caller - 1)  # the call stands before the address it returns to
-        return Where(caller, place, touch.system or symbol)
+            return Where(symbol, line, touch.system or None, function)
+        caller, place, function = self._at(touch.caller - 1)  # the call stands before the address it returns to
+        return Where(caller, place, touch.system or symbol, function)
 
-    def _at(self, pc: int) -> tuple[str, SourceLine | None]:
+    def _at(self, pc: int) -> tuple[str, SourceLine | None, str | None]:
         if pc not in self._known:
             self._known[pc] = self._look_up(pc)
         return self._known[pc]
 
-    def _look_up(self, pc: int) -> tuple[str, SourceLine | None]:
+    def _look_up(self, pc: int) -> tuple[str, SourceLine | None, str | None]:
         module = self._modules.module_at(pc)
         if module is None:
-            return f"code at {pc:#x}", None
+            return f"code at {pc:#x}", None, None
         binary, address = module.binary, pc - module.load_base
         function, line = binary.function_at(address), binary.line(address)
         library = PurePath(binary.path).name
         if function is None or function.anonymous:
-            return library if line is None else f"{address:#x}", line
+            return library if line is None else f"{address:#x}", line, None
         name = bare_name(binary.demangled.get(function.name, function.name))
         if line is None:
-            return f"{name} of {library}", None
-        return innermost(name, line, binary.inlined(address))
+            return f"{name} of {library}", None, function.name
+        return *innermost(name, line, binary.inlined(address)), function.name
 
 
 def innermost(name: str, line: SourceLine, inlined: Sequence[InlinedAt]) -> tuple[str, SourceLine]:

@@ -35,6 +35,7 @@ from layout_advise.regions.one import RunContext, study_in_time, watch
 from layout_advise.regions.over_regions import over_regions, with_regions
 from layout_advise.regions.planned import MeasuredRegions, Unmeasured, program_plan
 from layout_advise.regions.run_seconds import RunSeconds, run_seconds
+from layout_advise.regions.seen_users import seen_users
 from layout_advise.regions.survey import Surveyed
 from layout_advise.regions.whole import alone, excluded, for_program, nested, with_shares
 from layout_advise.reports.model.contract import OverRegions, PassedOver
@@ -202,7 +203,8 @@ def _over_regions(
     table = over_regions([one.studied.report for one in looked], parts, tuple(shared))
     judged = [_with(one, with_regions(one.studied.report, table)) for one in looked]
     seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(parts), log_order(start, regions))
-    plan = program_plan(seen, table, [region.name for region, _ in search.failed], search.unmeasured)
+    unmeasured = [*search.unmeasured, *seen_users(seen, regions[0].ranking, search.unmeasured)]
+    plan = program_plan(seen, table, [region.name for region, _ in search.failed], unmeasured)
     plan = with_trial(plan, judged, start.settings.live, search.seconds.for_plan)
     return table, as_run(judged, plan), plan
 

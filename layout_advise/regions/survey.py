@@ -14,7 +14,7 @@ from layout_advise.choose.named_regions import named_regions
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, Sampled
 from layout_advise.config import Settings
-from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
+from layout_advise.errors import LayoutAdviseError, NeverCalledError, ProgramError, SnapshotError, TraceError
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation, united
 from layout_advise.observe.stage import observe_call
@@ -100,7 +100,7 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
                 observed = observe_call(case, parked)
             looked.append((observed.case, observed.seen))
         except (ProgramError, SnapshotError, TraceError) as error:
-            if profiled is wanted[0] and isinstance(error, ProgramError):
+            if profiled is wanted[0] and isinstance(error, ProgramError) and not isinstance(error, NeverCalledError):
                 raise
             failed.append((profiled, error))
     cases = _shared(looked, start.settings.candidates)

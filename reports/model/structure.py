@@ -58,6 +58,8 @@ class UserReport(msgspec.Struct, frozen=True):
     writes: int
     fields: tuple[str, ...]
     """The fields that it used."""
+    function: str | None = None
+    """The linker symbol of the function whose code that is: of the one that it is inlined into, where it is."""
 
 
 class Placement(msgspec.Struct, frozen=True):

@@ -119,3 +119,36 @@ def test_a_function_with_more_time_of_its_own_stands_for_itself(main: ElfBinary)
 def test_a_function_without_parallel_regions_stands_for_itself(main: ElfBinary) -> None:
     named = profiled(main, "alone", {("alone",): 10})
     assert named_regions(named, main) == (named,)
+
+
+SPECIALISED = """\
+double cells[4096];
+__attribute__((noinline)) double each(double *x, long n, int times)
+{
+    double sum = 0;
+    for (long i = 0; i < n; i++) sum += x[i] * times + (times > 3 ? 1.0 / x[i] : 0.0);
+    return sum;
+}
+int main(int argc, char **argv)
+{
+    double sum = 0;
+    for (int k = 0; k < 1000 * argc; k++) sum += each(cells, 4096, 1);
+    return (int)sum;
+}
+"""
+
+
+def test_copies_with_more_time_stand_for_a_function(tmp_path: Path) -> None:
+    """As others may call it, `each` stays beside its copy and is never entered: "the hotspot is never called" (kmeans32)."""
+    (tmp_path / "main.c").write_text(SPECIALISED)
+    subprocess.run(["gcc", "-O3", "-o", tmp_path / "main", tmp_path / "main.c"], check=True)
+    main = ElfBinary.open_module(tmp_path / "main")
+    (copy,) = (f.name for f in main.functions if f.parent == "each" and f.clone is not None)
+    (found,) = named_regions(profiled(main, "each", {(copy, "main"): 30, ("each",): 2}), main)
+    assert (found.function.name, found.share) == (copy, 30 / 32)
+    others: list[tuple[str, dict[tuple[str, ...], int]]] = [
+        ("each", {(copy,): 2, ("each",): 30}), ("each", {("main",): 9}), (copy, {("each",): 30}),
+    ]  # fmt: skip
+    for name, chains in others:
+        named = profiled(main, name, chains)
+        assert named_regions(named, main) == (named,)

@@ -136,6 +136,7 @@ def test_who_called_the_library(program: Path, letter: str, symbol: str, through
     assert symbol in between(users)
     user = between(users)[symbol]
     assert (user.where.through, user.fields, user.writes) == (through, fields, 0)
+    assert user.where.function == symbol
     assert user.where.place is not None
 
 

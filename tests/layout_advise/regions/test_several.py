@@ -15,7 +15,7 @@ from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.describe.checks import Conditions
 from layout_advise.describe.studied import Studied
-from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError
+from layout_advise.errors import LayoutAdviseError, NeverCalledError, ProgramError, SnapshotError
 from layout_advise.observe.case import Case
 from layout_advise.progress import Progress
 from layout_advise.reasons import Reason
@@ -47,7 +47,8 @@ class Road:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, outcomes: dict[str, Verdict | LayoutAdviseError]) -> None:
         self.outcomes, self.looked, self.takes = outcomes, list[str](), 0.0
-        self.regions = {name: cast(Profiled, SimpleNamespace(name=name, share=0.3, nest=None, threaded=False, title=name))
+        given = {"share": 0.3, "nest": None, "threaded": False, "ranking": ()}
+        self.regions = {name: cast(Profiled, SimpleNamespace(name=name, title=name, **given))
                         for name in outcomes}  # fmt: skip
         self.near: dict[str, list[str]] = {}
         self.instead: dict[str, str] = {}
@@ -389,7 +390,13 @@ def test_a_region_that_was_left_out_is_told_with_the_only_other_one(monkeypatch:
 def test_a_region_that_cannot_be_looked_at_costs_its_own_part_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """The hottest of several failed, and the run with it."""
     road = Road(
-        monkeypatch, {"a": SnapshotError("it died"), "b": SnapshotError("this too"), "c": ProgramError("it crashed")}
+        monkeypatch,
+        {
+            "a": SnapshotError("it died"),
+            "b": SnapshotError("this too"),
+            "c": ProgramError("it crashed"),
+            "d": NeverCalledError("it is never called"),
+        },
     )
     monkeypatch.setattr(looking, "watch", road.watch)
     start = RunContext(
@@ -397,6 +404,7 @@ def test_a_region_that_cannot_be_looked_at_costs_its_own_part_only(monkeypatch: 
     )
     found = survey(start, [road.regions["a"], road.regions["b"]])
     assert [one.name for one, _ in found.failed] == ["a", "b"]
+    assert [one.name for one, _ in survey(start, [road.regions["d"], road.regions["a"]]).failed] == ["d", "a"]
     with pytest.raises(ProgramError):
         survey(start, [road.regions["c"], road.regions["a"]])
 
