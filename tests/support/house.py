@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import subprocess
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import PurePosixPath
 
 import networkx as nx
@@ -19,7 +19,7 @@ TESTS = "tests"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceModule:
     """One Python file: its import name, its path within the checkout, and its parsed text."""
 
@@ -47,22 +47,22 @@ class SourceModule:
         """Whether it is a folder's ``__init__.py``."""
         return self.path.name == "__init__.py"
 
-    @property
-    def functions(self) -> list[Function]:
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
         """All functions and methods, nested ones too."""
-        return [node for node in ast.walk(self.tree) if isinstance(node, Function)]
+        return tuple(node for node in ast.walk(self.tree) if isinstance(node, Function))
 
-    @property
-    def classes(self) -> list[ast.ClassDef]:
+    @cached_property
+    def classes(self) -> tuple[ast.ClassDef, ...]:
         """All classes, nested ones too."""
-        return [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
+        return tuple(node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef))
 
-    @property
-    def docstrings(self) -> Iterator[tuple[str, str]]:
+    @cached_property
+    def docstrings(self) -> tuple[tuple[str, str], ...]:
         """Name and docstring of the module, its classes and its functions, where they have one."""
-        for node in (self.tree, *self.classes, *self.functions):
-            if text := ast.get_docstring(node):
-                yield getattr(node, "name", self.name), text
+        nodes = (self.tree, *self.classes, *self.functions)
+        texts = ((getattr(node, "name", self.name), ast.get_docstring(node)) for node in nodes)
+        return tuple((name, text) for name, text in texts if text)
 
 
 @cache
@@ -74,6 +74,7 @@ def modules() -> tuple[SourceModule, ...]:
     return tuple(_parsed(path) for path in paths if path.parts[0] in (*PRODUCT, TESTS) and (ROOT / path).exists())
 
 
+@cache
 def product_modules() -> tuple[SourceModule, ...]:
     """The Python files of the product."""
     return tuple(module for module in modules() if module.top in PRODUCT)
@@ -90,6 +91,7 @@ def import_graph() -> nx.DiGraph[str]:
     return graph
 
 
+@cache
 def room_graph(top: str) -> nx.DiGraph[str]:
     """An arrow from each room of a top-level folder to each other one there that its modules import."""
     homes = {module.name: module.room for module in modules() if module.top == top and module.room is not None}
@@ -102,6 +104,7 @@ def room_graph(top: str) -> nx.DiGraph[str]:
     return graph
 
 
+@cache
 def top_graph() -> nx.DiGraph[str]:
     """An arrow from each top-level folder of the product to each other one that it imports, but for the errors' module."""
     homes = {module.name: module.top for module in product_modules()}
