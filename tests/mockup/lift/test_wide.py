@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import shutil
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -90,9 +91,16 @@ KERNELS = {name: source_of(body) for name, body in LOOPS.items()} | {
 }
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("name", KERNELS)
+BUILDS = list(product(COMPILERS, WIDTHS))
+TRIED = [
+    pytest.param(name, *build, marks=[] if build == BUILDS[number % len(BUILDS)] else pytest.mark.slow)
+    for number, name in enumerate(KERNELS)
+    for build in BUILDS
+]
+"""Each kernel by one of the builds, in turn; by all of them in the slow tests."""
+
+
+@pytest.mark.parametrize(("name", "compiler", "width"), TRIED)
 def test_a_mockup_of_avx512_code_does_the_same(name: str, compiler: str, width: str, tmp_path: Path) -> None:
     native = Native(KERNELS[name], "run", tmp_path, WIDTHS[width], compiler)
     lifted = native.lifted()

@@ -14,6 +14,7 @@ from layout_advise.mockup.emit import emit
 from layout_advise.mockup.evidence.gather_objects import base_of
 from layout_advise.mockup.evidence.pools import is_there
 from layout_advise.tracer.trace.trace import Allocation
+from tests.support import slower
 from tests.support.mockups.case import FLAGS, Case
 from tests.support.mockups.lists import MARKED, MERGED, REVERSED, WALKED
 from tests.support.mockups.native import candidate, relayout
@@ -94,7 +95,7 @@ def in_blocks(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, S
     return case, shape
 
 
-@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize("flags", [FLAGS["O2"], *slower((FLAGS["O3-avx2"],))], ids=["O2", "O3-avx2"])
 @pytest.mark.parametrize("kind", ["soa", "compact"])
 @pytest.mark.parametrize(
     "source",
