@@ -88,7 +88,7 @@ class Search:
         given = region.given if isinstance(region, Case) else ()
         if self.begun and self.is_late(profiled.share, shares=bool(given)):
             self.late.append(PassedOver(profiled.name, profiled.share, Reason.NOT_MEASURED, LATE))
-            self._leave(profiled, given)
+            self.leave(profiled, given)
             return None
         self.begun = True
         self.known.add(place_of(region))
@@ -112,7 +112,7 @@ class Search:
             self.start.progress.note(f"no clear answer from {case.profiled.name}: {clause(found.reason)}")
         return found
 
-    def _leave(self, region: Profiled, given: Sequence[Candidate]) -> None:
+    def leave(self, region: Profiled, given: Sequence[Candidate]) -> None:
         """Notes that there are no times of a region for these layouts of what it shares with others."""
         if given:
             self.unmeasured.append(Unmeasured(region.name, region.share, frozenset(c.id for c in given)))
@@ -196,17 +196,23 @@ def _over_regions(
     search: Search, looked: Sequence[Looked]
 ) -> tuple[tuple[OverRegions, ...], list[Looked], ProgramPlan | None]:
     """What the layouts that the regions have in common gain in all of them, the regions with it in their verdicts, and the
-    plan."""
-    start, regions = search.start, [one.case.profiled for one in looked]
+    plan. Of a region without any times it is only known that it uses the structures."""
+    timed = [one for one in looked if one.has_times]
+    for one in looked:
+        if not one.has_times:
+            search.leave(one.case.profiled, one.case.given)
+    if not timed:
+        return (), list(looked), None
+    start, regions = search.start, [one.case.profiled for one in timed]
     parts = alone(regions, start.main)
-    shared = dict.fromkeys(c.id for one in looked for c in one.case.given)
-    table = over_regions([one.studied.report for one in looked], parts, tuple(shared))
-    judged = [_with(one, with_regions(one.studied.report, table)) for one in looked]
+    shared = dict.fromkeys(c.id for one in timed for c in one.case.given)
+    table = over_regions([one.studied.report for one in timed], parts, tuple(shared))
+    judged = [_with(one, with_regions(one.studied.report, table)) for one in timed]
     seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(parts), log_order(start, regions))
     unmeasured = [*search.unmeasured, *seen_users(seen, regions[0].ranking, search.unmeasured)]
     plan = program_plan(seen, table, [region.name for region, _ in search.failed], unmeasured)
     plan = with_trial(plan, judged, start.settings.live, search.seconds.for_plan)
-    return table, as_run(judged, plan), plan
+    return table, [*as_run(judged, plan), *(one for one in looked if not one.has_times)], plan
 
 
 def _with(one: Looked, report: HotspotReport) -> Looked:

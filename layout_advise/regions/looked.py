@@ -54,11 +54,15 @@ class Looked:
         return self.studied.report.verdict.action != "undecided" and self.reason in MEASURED
 
     @property
+    def has_times(self) -> bool:
+        """Tells whether any layout was measured."""
+        return any(c.speedup is not None for c in self.studied.report.candidates)
+
+    @property
     def worth(self) -> tuple[bool, bool, bool]:
         """What to tell of several regions: an answer before times that leave it open before none."""
         verdict = self.studied.report.verdict
-        timed = any(c.speedup is not None for c in self.studied.report.candidates)
-        return self.answers, verdict.action == "change" or timed, verdict.action != "undecided"
+        return self.answers, verdict.action == "change" or self.has_times, verdict.action != "undecided"
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class SingleElementWriter:
         self.unrolled = unrolled
         self.next = number
         self.items: list[Item] = []
-        self.claimed: set[int] = set()
+        self.claimed: set[object] = set()
         self.wanted = self._wanted()
 
     def loop(self) -> SingleLoop | None:
@@ -114,8 +114,9 @@ class SingleElementWriter:
         lanes: list[Executed | None] = []
         for copy in group:
             # shared by lanes, or by accesses of neighbours: what is at i + 1 in one iteration is at i in the next
-            lanes.append(None if copy.uid in self.claimed else (*key_of(copy), copy.part))
-            self.claimed.add(copy.uid)
+            execution = _execution_of(copy)
+            lanes.append(None if execution in self.claimed else (*key_of(copy), copy.part))
+            self.claimed.add(execution)
         return replace(item, address=self._scaled(item.address), lanes=tuple(lanes))
 
     def _value(self, item: Let | LetLinear | Load | Call, groups: dict[int, tuple[Access, ...]]) -> None:
@@ -180,6 +181,14 @@ class SingleElementWriter:
             if last == operand.number:
                 return Val(number, operand.ty)
         return None
+
+
+def _execution_of(copy: Access) -> object:
+    """Equal for accesses that are one execution of their reference: what was kept from an iteration before and is loaded
+    again at several places (:mod:`layout_advise.mockup.rewrite.reload_carried_values`) was loaded once."""
+    if isinstance(copy, Load) and copy.turn and copy.turn[-1] < 0:
+        return key_of(copy), copy.origin.block, copy.part, copy.turn
+    return copy.uid
 
 
 def scaled_trip(trip: Operand, count: int) -> Linear:

@@ -27,6 +27,7 @@ from layout_advise.regions import whole
 from layout_advise.regions.logged_order import LoggedOrder
 from layout_advise.regions.looked import Told, with_passed_over
 from layout_advise.regions.one import RunContext
+from layout_advise.regions.planned import Unmeasured
 from layout_advise.regions.run_seconds import RunSeconds, RunTime
 from layout_advise.regions.several import study_regions
 from layout_advise.regions.survey import Surveyed, survey
@@ -53,6 +54,7 @@ class Road:
         self.near: dict[str, list[str]] = {}
         self.instead: dict[str, str] = {}
         self.most_gain: dict[str, float] = {}
+        self.without_times: set[str] = set()
         self.seconds: list[float | None] = []
         monkeypatch.setattr(places, "key_of", lambda one: (one.name, 0))
         monkeypatch.setattr(places, "others", lambda one, main: iter(self.regions.values()))
@@ -77,6 +79,8 @@ class Road:
         assert isinstance(verdict, Verdict)
         self.seconds.append(case.seconds)
         hotspot = msgspec.structs.replace(report(verdict).hotspots[0], most_gain=self.most_gain.get(case.profiled.name))
+        if case.profiled.name in self.without_times:
+            hotspot = msgspec.structs.replace(hotspot, candidates=())
         return case, Studied(hotspot, Conditions(None, None, 0.0, None, False, None, 0, None), took=self.takes)
 
     def run(self, time: RunTime | None = None, **settings: Any) -> Told | None:
@@ -229,6 +233,25 @@ def test_of_regions_beside_each_other_all_are_told(monkeypatch: pytest.MonkeyPat
     assert outcome.case.profiled.name == "b"  # it tells most
     assert [one.case.profiled.name for one in outcome.beside] == ["a"]
     assert [(one.name, one.reason) for one in outcome.passed_over] == [("c", "failed"), ("d", Reason.FEW_CALLS)]
+
+
+def test_of_a_region_without_times_it_counts_that_it_uses_the_structures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """imaging -O3: the mock-up of one section of seven did not verify, and "what the program gains is not known"."""
+    road = Road(monkeypatch, {"a": KEEP, "b": undecided(Reason.IDENTITY_NOT_VERIFIED)})
+    road.without_times = {"b"}
+    given = cast(Any, (SimpleNamespace(id="c1"),))
+    cases = tuple(replace(case_of(road, name), given=given) for name in "ab")
+    beside(road, monkeypatch, Surveyed(cases))
+    planned: list[tuple[int, Any]] = []
+
+    def plan(seen: Any, table: object, held: object, unmeasured: Any) -> None:
+        planned.append((len(seen.hotspots), unmeasured))
+
+    monkeypatch.setattr(side_by_side, "program_plan", plan)
+    outcome = road.run()
+    assert outcome is not None
+    assert {outcome.case.profiled.name, *(one.case.profiled.name for one in outcome.beside)} == {"a", "b"}
+    assert planned == [(1, [Unmeasured("b", 0.3, frozenset(("c1",)))])]
 
 
 @pytest.mark.parametrize("hotspot", [None, "a"])

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
+from layout_advise.mockup.evidence.binding import accesses
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.ir.lifted import (
@@ -169,3 +170,29 @@ def test_of_loops_over_neighbours(symbol: str, kept: int, flags: tuple[str, ...]
     case.lifted = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (reload_carried_values,), verify=True)
     assert len(moves(case.lifted)) == kept
     verify(case, candidate(relayout(case.structures[0], "soa")))
+
+
+BENT = """
+struct voxel { float raw, smooth, outline, speed, edge; };
+void bend(struct voxel *v, long n) {
+    for (long y = 1; y < n - 1; y++)
+        for (long x = 1, i = y * n + 1; x < n - 1; x++, i++)
+            v[i].speed = v[i - 1].outline + v[i + 1].outline + v[i - n].outline + v[i + n].outline - 4.0f * v[i].outline;
+}"""
+
+
+def test_what_is_loaded_again_for_two_neighbours_was_loaded_once(tmp_path: Path) -> None:
+    """imaging -O3: the last two of eight loads go round, as `i - 1` and `i` of the next eight, and the mock-up said that one
+    of them "ran 3456 times, 1728 times in the trace"."""
+    case = Case(BENT, "bend", ("-O3", "-march=haswell"), tmp_path)
+    data = np.random.default_rng(3).random((26 * 26, 5), dtype=np.float32)
+    case.arrays, case.integers = [data], [data.ctypes.data, 26]
+    fields = tuple(
+        Field(name, 4 * k, 4, "float", 1, 1) for k, name in enumerate(("raw", "smooth", "outline", "speed", "edge"))
+    )
+    case.structures = (Structure("s0", "v", data.ctypes.data, data.nbytes, (Dim(26 * 26, 20),), fields),)
+    case.prepare()
+    assert moves(case.lifted)
+    case.lifted = run_passes(case.lifted, Evidence.of(case.trace, case.structures), (reload_carried_values,), verify=True)
+    verify(case, candidate(relayout(case.structures[0], "soa")))
+    assert any(access.lanes for access in accesses(case.lifted.body))
