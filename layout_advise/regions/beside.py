@@ -100,7 +100,7 @@ class Search:
             case, studied = study_in_time(case, self.start.time)
         except (ProgramError, SnapshotError, TraceError) as error:
             self.failed.append((profiled, error))
-            self._leave(profiled, given)
+            self.leave(profiled, given)
             self.start.progress.note(f"no answer from {profiled.name}: {error.line()}")
             return None
         assert studied is not None
