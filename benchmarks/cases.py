@@ -89,6 +89,7 @@ VARIANTS = {
     "kmeans_vectors": "simd",
     "kmeans_quads": "simd",
     "imaging_simd": "simd",
+    "sampo_simd": "simd",
     "wave_restrict": "restrict",
     "lattice_pairs": "restrict",
     "entities_restrict": "restrict",
@@ -258,6 +259,7 @@ CASES: dict[str, Example] = {
         {"small": ("8000", "100"), "large": ("1000000", "80")},
         {
             "sampo_soa": has("soa", without=("split",)),
+            "sampo_simd": has("soa", without=("split",)),
             "sampo_split": grouped("state age", "x y energy eggs wait host", "sex origin dose genes"),
             "sampo_tiles": has("aosoa", "split", block=16),
         },

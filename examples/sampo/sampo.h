@@ -6,10 +6,16 @@ enum { CENSUS = 8 };
 
 #define SECTION __attribute__((noinline)) void
 #define AGENTS for (long i = 0; i < n; i++)
+/* A version may write the loop in another way where the order of the agents does not matter, and name its arrays before. */
+#ifndef EACH_AGENT
+#define EACH_AGENT AGENTS
+#define NAMED(a)
+#endif
 
 SECTION grow(agents a, long n)
 {
-    AGENTS
+    NAMED(a)
+    EACH_AGENT
     {
         const int age = AGE(a, i) + 1, next = age > 40 + (int)(i & 7);
         STATE(a, i) = next ? (STATE(a, i) + 1) & 3 : STATE(a, i);
@@ -19,7 +25,8 @@ SECTION grow(agents a, long n)
 
 SECTION forage(agents a, long n, float wind)
 {
-    AGENTS
+    NAMED(a)
+    EACH_AGENT
     {
         const float reach = ENERGY(a, i) * 0.01f, towards = HOST(a, i) - X(a, i);
         const float hungry = WAIT(a, i) > 0.5f ? 0.0f : 1.0f;
@@ -34,7 +41,8 @@ SECTION forage(agents a, long n, float wind)
 
 SECTION census(agents a, long n)
 {
-    AGENTS
+    NAMED(a)
+    EACH_AGENT
     {
         const float mixed = SEX(a, i) * GENES(a, i) + (1.0f - SEX(a, i)) * ORIGIN(a, i);
         DOSE(a, i) = 0.75f * DOSE(a, i) + 0.25f * mixed;
@@ -49,6 +57,7 @@ int main(int argc, char **argv)
     struct stopwatch w = new_stopwatch(&o);
     struct checksum hash = {0, 0.0};
     agents a = allocate(n);
+    NAMED(a)
     uint64_t seed = 1;
     AGENTS
     {

@@ -48,7 +48,8 @@ RULE_NOTES = {
 """The rewriting rules of the layout algebra, by number; 1 to 7 as in the paper (Haine, Aumage, Barthou, Euro-Par 2017)."""
 
 VARIANT_NOTES = {
-    "plain": "pointers as in the original",
+    "plain": "pointers as in the original; what it reads of an element once is read once, as with local variables in the "
+    "source: a compiler that cannot tell new arrays apart reads it again after each store",
     "restrict": "the new arrays are declared not to overlap (restrict in C), which a compiler can use",
     "lanes": "as restrict; besides, what an independent loop does for the elements of a block is written as loops over "
     "these, inside of the loops that they share, in plain C",

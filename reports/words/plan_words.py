@@ -75,7 +75,9 @@ def _as_written(one: StructurePlan) -> list[str]:
     if not found:
         return []
     plain = one.plain_program
-    rest = f"written plainly, the program gains {factor(plain.median)} ({span(plain)})" if plain else "else it is not known"
+    once = "if what is read of an element is kept in local variables"
+    gains = f"the program gains {factor(plain.median)} ({span(plain)}), {once}" if plain else ""
+    rest = f"written plainly, {gains}" if gains else "else it is not known"
     return [f"The gain is of {'; '.join(found)}; {rest}."]
 
 
