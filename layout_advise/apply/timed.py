@@ -25,6 +25,11 @@ class Achieved:
     region: Ratio | None
     why: str = ""
 
+    @property
+    def is_slower(self) -> bool:
+        """Tells whether the new program surely takes longer."""
+        return self.program.hi < 1.0
+
 
 def timed(old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: str, rounds: int, work: Path) -> Achieved:
     """Times both programs in turn, ``rounds`` processes of each. The unit of the statistics is the process (decision 21)."""

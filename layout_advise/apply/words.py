@@ -34,6 +34,8 @@ def lines(layout: WantedLayout, applied: Applied, patch: Path | None) -> Iterato
     yield f"{layout.hotspot.name or layout.hotspot.symbol}: predicted {_ratio(predicted(layout))}, {achieved}"
     whole = f"predicted {candidate.program_speedup:.2f}, " if candidate.program_speedup is not None else ""
     yield f"the whole program: {whole}achieved {_ratio(applied.achieved.program)}"
+    if applied.achieved.is_slower:
+        yield "the program is slower with the source rewritten so: no file is changed; leave the layout as it is"
 
 
 def predicted(layout: WantedLayout) -> Interval | None:

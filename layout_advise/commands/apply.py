@@ -7,6 +7,8 @@
 The changed source is built by the project's own command in a copy of the tree and run on the same input; output and exit
 status must be the original's. Then both are timed in turn, and what is achieved stands beside what was predicted. Where a
 use of the type cannot be rewritten safely, file and line are told and nothing is changed.
+
+exit code 3: the rewritten program is surely slower, and --write has changed no file.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ from layout_advise.reports.model.contract import Report, read_report
 from layout_advise.reports.model.redact import LEFT_OUT
 from layout_advise.reports.model.wanted import wanted
 from layout_advise.rundir import write_atomically
+
+SLOWER = 3
+"""The exit code where the rewritten program is slower."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,11 +92,12 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(applied.patch.encode("latin-1"))
-    if arguments.write:
+    slower = applied.achieved is not None and applied.achieved.is_slower
+    if arguments.write and not slower:
         stage.written(applied, tree.root)
     note(Path(arguments.run), AppliedLayout(layout.candidate.id, applied.references))
     print("\n".join(words.lines(layout, applied, patch)), file=sys.stdout if patch is not None else sys.stderr)
-    return 0
+    return SLOWER if slower else 0
 
 
 def _sources(arguments: argparse.Namespace, program: Path) -> tuple[SourceFile, ...]:

@@ -9,8 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from layout_advise.apply import stage
+from layout_advise.apply.timed import Achieved
 from layout_advise.cli import main
 from layout_advise.compare.applied import applied_in
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model import contract
 from layout_advise.reports.model.candidate import Interval, PartReport
 from layout_advise.reports.model.redact import LEFT_OUT
@@ -141,6 +144,20 @@ def test_write_changes_the_files(project: Path) -> None:
     assert "_Static_assert(offsetof(struct particle, y) == 8" in text
     assert subprocess.run(BUILD, shell=True, cwd=project, check=True).returncode == 0
     assert sorted(path.name for path in project.iterdir()) == [".git", ".gitignore", "app", "app.c"]
+
+
+@pytest.mark.parametrize(("most", "code"), [(0.94, 3), (1.02, 0)])
+def test_what_is_slower_is_not_written(
+    most: float, code: int, project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """sampo -O3: predicted 1.35, achieved 0.80 (0.80 to 0.94)."""
+    achieved = Achieved(Ratio(0.8, 0.8, most, 5), None, "no call was seen")
+    monkeypatch.setattr(stage, "timed", lambda *given: achieved)
+    before = (project / "app.c").read_text()
+    words = ["apply", "../report.json", "--build", BUILD, "-o", "../app.patch", "--rounds", "1", "--write"]
+    assert main(words) == code
+    assert ((project / "app.c").read_text() == before) == (code == 3)
+    assert ("no file is changed" in capfd.readouterr().out) == (code == 3)
 
 
 def test_the_compilers_command_and_a_compilation_database(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
