@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -32,11 +33,17 @@ def cache() -> Path:
 
 
 def farm(only: Sequence[str], rest: Sequence[str]) -> int:
-    """Runs the farm on some programs; returns its exit code. Its list's ``python3`` is the one that runs this."""
+    """Runs the farm on some programs; returns its exit code. Its list's ``python3`` is the one that runs this. The farm ends
+    when this is told to: it would go on measuring beside the next one."""
     words = ["farm", str(HERE / "field.toml"), "-o", str(RESULTS), "--work", str(cache()), "--only", ",".join(only)]
     path = os.pathsep.join((str(Path(sys.executable).absolute().parent), os.environ.get("PATH", os.defpath)))
     command = [str(Path(sys.executable).absolute()), "-m", "layout_advise", *words, *rest]
-    return subprocess.run(command, env=os.environ | {"PATH": path}, check=False).returncode
+    process = subprocess.Popen(command, env=os.environ | {"PATH": path})
+    before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        return process.wait()
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def summary(only: Sequence[str], rest: Sequence[str]) -> FarmReport:
