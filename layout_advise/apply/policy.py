@@ -11,6 +11,10 @@ class ApplyPolicy:
 
     rounds: int = 5
     """Processes of each program that are timed, in turn."""
+    slower: float = 0.95
+    """The rewritten program is slower where it surely runs less than so many times as fast."""
+    fewest_rounds: int = 3
+    """Of fewer processes nothing is sure."""
     largest_tree: int = 2_000_000_000
     """Bytes of a source tree that is copied."""
     build_seconds: float = 1800.0

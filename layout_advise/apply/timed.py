@@ -28,7 +28,7 @@ class Achieved:
     @property
     def is_slower(self) -> bool:
         """Tells whether the new program surely takes longer."""
-        return self.program.hi < 1.0
+        return self.program.restores >= APPLY.fewest_rounds and self.program.hi < APPLY.slower
 
 
 def timed(old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: str, rounds: int, work: Path) -> Achieved:
