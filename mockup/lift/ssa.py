@@ -119,23 +119,24 @@ def renew(program: SsaProgram, root: Node, replace: dict[Node, Node], memo: dict
             else:
                 stack.append(other)
             continue
-        if node.op in PINNED or not node.args:
+        args = node.args
+        if not args or node.op in PINNED:
             memo[node] = node
             continue
-        missing = [a for a in node.args if a not in memo]
+        missing = [a for a in args if a not in memo]
         if missing:
-            stack.extend(missing)
+            stack += missing
             continue
-        args = tuple(memo[a] for a in node.args)
+        renewed = tuple([memo[a] for a in args])
         # conditions that waited for their flags are tried again even if nothing below them changed
-        same = args == node.args and not node.op.startswith("cond.")
-        memo[node] = node if same else rebuilt(program.graph, node, args)
+        same = renewed == args and not node.op.startswith("cond.")
+        memo[node] = node if same else rebuilt(program.graph, node, renewed)
     return memo[root]
 
 
 def _apply(program: SsaProgram, replace: dict[Node, Node], memo: dict[Node, Node]) -> None:
     def new(node: Node) -> Node:
-        return renew(program, node, replace, memo)
+        return memo[node] if node in memo else renew(program, node, replace, memo)
 
     for block, phis in program.phis.items():
         program.phis[block] = [phi for phi in phis if phi not in replace]
@@ -143,7 +144,7 @@ def _apply(program: SsaProgram, replace: dict[Node, Node], memo: dict[Node, Node
         n for group in (program.events, program.phis, program.exits) for nodes in group.values() for n in nodes
     ]
     for node in pinned:
-        node.args = tuple(new(a) for a in node.args)
+        node.args = tuple([new(a) for a in node.args])
     program.conds = {block: new(node) for block, node in program.conds.items()}
     program.switches = {block: new(node) for block, node in program.switches.items()}
     program.trips = {head: new(node) for head, node in program.trips.items()}

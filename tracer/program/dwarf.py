@@ -35,6 +35,7 @@ class DebugInfo:
         self._elf = elf
         self._walked: dict[int, tuple[DIE, ...]] = {}
         self._inside: dict[int, tuple[DIE, ...]] = {}
+        self._ranges: dict[tuple[bool, int], tuple[tuple[int, int], ...]] = {}
 
     @cached_property
     def unwinding(self) -> UnwindTable | None:
@@ -98,6 +99,12 @@ class DebugInfo:
 
     def ranges(self, die: DIE) -> tuple[tuple[int, int], ...]:
         """Code ranges (begin, end) of a unit, a function or a block; ``()`` where it has no code."""
+        key = isinstance(die.cu, CompileUnit), die.offset  # units of types stand in a section of their own
+        if key not in self._ranges:
+            self._ranges[key] = self._parsed_ranges(die)
+        return self._ranges[key]
+
+    def _parsed_ranges(self, die: DIE) -> tuple[tuple[int, int], ...]:
         attributes = die.attributes
         if "DW_AT_high_pc" in attributes and "DW_AT_low_pc" in attributes:
             low = int(attributes["DW_AT_low_pc"].value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from layout_advise.mockup.ir.node import PINNED, SIDE_EFFECTS, Node
@@ -61,13 +61,8 @@ class _Exits:
         for block in self.flow.graph.order:
             if block in inside:
                 continue
-            for node in program.events[block]:
-                if node.op in SIDE_EFFECTS or node in live:
-                    node.args = tuple(self.outside(a, block) for a in node.args)
-            if block in program.conds:
-                program.conds[block] = self.outside(program.conds[block], block)
-            if block in program.switches:
-                program.switches[block] = self.outside(program.switches[block], block)
+            if self._anchor(block) is not None:
+                self._values_in(block, live)
             for phi in list(program.phis.get(block, ())):
                 before = self.flow.graph.predecessors[block]
                 if phi in live:
@@ -83,24 +78,39 @@ class _Exits:
                 for node in nodes:
                     node.args = (self.outside(node.args[0], source),)
 
+    def _values_in(self, block: int, live: Container[Node]) -> None:
+        """What a block behind the loop computes of what comes out of it."""
+        program = self.program
+        for node in program.events[block]:
+            if node.op in SIDE_EFFECTS or node in live:
+                node.args = tuple(self.outside(a, block) for a in node.args)
+        if block in program.conds:
+            program.conds[block] = self.outside(program.conds[block], block)
+        if block in program.switches:
+            program.switches[block] = self.outside(program.switches[block], block)
+
     def varies(self, node: Node) -> bool:
         return varies(self.loop, node, self.memo)
 
     def outside(self, node: Node, block: int) -> Node:
         """``node`` as seen from ``block`` outside the loop."""
-        if not self.varies(node):
-            return node
         anchor = self._anchor(block)
-        return node if anchor is None else self._value(node, anchor)
+        return node if anchor is None or not self.varies(node) else self._value(node, anchor)
 
     def _anchor(self, block: int) -> int | None:
         """The block above ``block`` that is the first outside on every path from the loop."""
-        if block not in self.anchors:
-            at: int | None = block
-            while at is not None and self.flow.graph.idom[at] not in self.loop.blocks:
-                at = self.flow.graph.idom[at]
-            self.anchors[block] = at
-        return self.anchors[block]
+        passed: list[int] = []
+        at: int | None = block
+        while at is not None and at not in self.anchors:
+            passed.append(at)
+            above = self.flow.graph.idom[at]
+            if above in self.loop.blocks:
+                self.anchors[at] = at
+            else:
+                at = above
+        found = None if at is None else self.anchors[at]
+        self.anchors |= dict.fromkeys(passed, found)
+        return found
 
     def _value(self, node: Node, anchor: int) -> Node:
         def decide(x: Node) -> Node | None:
