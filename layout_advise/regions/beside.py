@@ -211,7 +211,7 @@ def _over_regions(
     seen = MeasuredRegions(tuple(one.studied.report for one in judged), tuple(parts), log_order(start, regions))
     unmeasured = [*search.unmeasured, *seen_users(seen, regions[0].ranking, search.unmeasured)]
     plan = program_plan(seen, table, [region.name for region, _ in search.failed], unmeasured)
-    plan = with_trial(plan, judged, start.settings.live, search.seconds.for_plan)
+    plan = with_trial(plan, judged, start.settings.live, start.time.of_plan(search.seconds.for_plan))
     return table, [*as_run(judged, plan), *(one for one in looked if not one.has_times)], plan
 
 

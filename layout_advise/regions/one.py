@@ -15,12 +15,13 @@ from layout_advise.choose.profile import Profiled
 from layout_advise.choose.short_calls import long_call, plan_short_calls
 from layout_advise.config import Settings
 from layout_advise.describe.studied import AnotherKind, LongCall, MoreWays, SmallerRegion, Studied
-from layout_advise.errors import UsageError
+from layout_advise.errors import TraceError, UsageError
 from layout_advise.measure.stage import seconds_of
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import at_kind
 from layout_advise.progress import Progress
 from layout_advise.regions.run_seconds import RunTime
+from layout_advise.regions.study_end import StudyOver, ended_at
 from layout_advise.road import study
 from layout_advise.rundir import RunDir
 from layout_advise.tracer.program.binary import ElfBinary
@@ -70,9 +71,19 @@ def watch(start: RunContext, profiled: Profiled) -> Case:
 
 
 def study_in_time(case: Case, time: RunTime) -> tuple[Case, Studied | None]:
-    """The study of a region, taken up again as long as the run has time."""
-    case = replace(case, until=time.until)
-    return study_again(case, _timed(time, lambda: study(case)), time)
+    """The study of a region, taken up again as long as the run has time. Where others were studied before, it is ended when
+    the run has to end: what it has found by then is kept. Raises TraceError where that is nothing."""
+    case, found = replace(case, until=time.until), list[tuple[Case, Studied]]()
+    try:
+        with ended_at(time.end):
+            result = study_again(case, _timed(time, lambda: study(case)), time, found.append)
+    except StudyOver as over:
+        if not found:
+            what, why = f"no answer from {case.profiled.name}", "its study took longer than the run may"
+            raise TraceError(what, why, "name it with --hotspot") from over
+        result = found[-1]
+    time.told = True
+    return result
 
 
 def _timed(
@@ -85,10 +96,18 @@ def _timed(
     return studied
 
 
-def study_again(case: Case, studied: Studied | AnotherKind | None, time: RunTime) -> tuple[Case, Studied | None]:
-    """The study of the region, taken up again in the ways that it asks for; and the case that it is of."""
+def study_again(
+    case: Case,
+    studied: Studied | AnotherKind | None,
+    time: RunTime,
+    found: Callable[[tuple[Case, Studied]], None] = lambda one: None,
+) -> tuple[Case, Studied | None]:
+    """The study of the region, taken up again in the ways that it asks for; and the case that it is of. Each of them is told
+    to ``found``."""
     rounds = 0
     while True:
+        if isinstance(studied, Studied):
+            found((case, studied))
         if isinstance(studied, AnotherKind):  # the calls differ, and another one has to stand for them
             case, kinds = at_kind(case, studied.kinds.found), studied.kinds
             studied = _timed(time, partial(study, case, kinds))

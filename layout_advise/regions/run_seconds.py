@@ -63,6 +63,17 @@ class RunTime:
     longest: float = 0.0
     answered: float = 0.0
     """The part of the samples that regions with an answer have."""
+    told: bool = False
+    """A study has come to its end, with an answer or without."""
+
+    @property
+    def end(self) -> float:
+        """The time (``own_time``) at which a study is ended; infinite as long as that would leave nothing to tell."""
+        return self.without if self.told else math.inf
+
+    def of_plan(self, seconds: float) -> float:
+        """The seconds that the run of a plan has, of so many: where studies took longer than they are to, the least."""
+        return min(seconds, MEASURE.live_s) if own_time() > self.until else seconds
 
     def is_over(self, seconds: float) -> bool:
         """Tells whether a study that is begun now, and has so many seconds for measuring, would end too late."""

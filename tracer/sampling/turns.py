@@ -20,17 +20,18 @@ _PAUSE = 0.02
 
 
 class _Held:
-    """The turn of this process: how often it was taken within itself, and how long was waited for it in all, or something
-    else done."""
+    """The turn of this process: how often it was taken within itself, how long was waited for it in all, or something else
+    done, and since when it is waited for now."""
 
     depth = 0
     waited = 0.0
+    since: float | None = None
 
 
 def own_time() -> float:
     """The monotonic clock in seconds, which stands still while this process waits for its turn, and while something that is
     :func:`set_apart` is done."""
-    return time.monotonic() - _Held.waited
+    return (time.monotonic() if _Held.since is None else _Held.since) - _Held.waited
 
 
 @contextlib.contextmanager
@@ -49,9 +50,11 @@ def own_turn() -> Iterator[None]:
     take turns with each other. May be entered again within itself."""
     with contextlib.ExitStack() as held:
         if not _Held.depth:
-            begun = time.monotonic()
-            taken = _taken(begun + LONGEST)
-            _Held.waited += time.monotonic() - begun
+            _Held.since = begun = time.monotonic()
+            try:
+                taken = _taken(begun + LONGEST)
+            finally:
+                _Held.waited, _Held.since = _Held.waited + time.monotonic() - begun, None
             if taken is not None:
                 held.enter_context(taken)
         _Held.depth += 1

@@ -79,7 +79,7 @@ class _Exits:
                     node.args = (self.outside(node.args[0], source),)
 
     def _values_in(self, block: int, live: Container[Node]) -> None:
-        """What a block behind the loop computes of what comes out of it."""
+        """Replaces the uses in a block behind the loop."""
         program = self.program
         for node in program.events[block]:
             if node.op in SIDE_EFFECTS or node in live:
