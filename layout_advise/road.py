@@ -53,7 +53,7 @@ from layout_advise.measure.stage import (
     measure_again,
     measure_kind,
     measure_more,
-    seconds_of,
+    seconds_left,
     time_original,
 )
 from layout_advise.measure.thread_counts import Runner, by_threads
@@ -208,7 +208,7 @@ def _tried(
 
 def _live_ways(case: Case, parked: AgentProcess, verified: Verified, views: Mapping[str, View]) -> LiveWays:
     """The way to try in the running program what was verified; the region's seconds begin."""
-    bench = LiveBench(case, verified.built.source, parked.allocations(), seconds_of(case))
+    bench = LiveBench(case, verified.built.source, parked.allocations(), seconds_left(case))
     bench.begin()
     named = {str(v): m.same_as or v for v, m in verified.built.mockups.items()}
     return LiveWays(bench, partial(_subject, case.space, verified.built, views), named)

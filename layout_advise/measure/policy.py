@@ -24,6 +24,9 @@ class MeasurePolicy:
     least_calls: int = limit(4, "calls", "A block has at least so many calls.")
     most_calls: int = limit(40, "calls", "A block has at most so many calls.")
     budget_s: float = limit(60.0, "s", "So long after the first process was begun, no further ones are added.", 58)
+    least_part: float = limit(
+        0.25, "part", "Where the run has less time left than that, so much of it is measured at least.", 87
+    )
     first_part: float = limit(0.6, "part", "After this part of that time no further process is begun for all layouts ...")
     again_part: float = limit(0.3, "part", "... and after this part for the winner again.")
     most_restores: int = limit(36, "processes", "In so many processes a layout is timed at most, for one decision.", 58)

@@ -48,6 +48,13 @@ def seconds_of(case: Case) -> float:
     return next(s for s in (case.seconds, case.settings.budget, MEASURE.budget_s) if s is not None)
 
 
+def seconds_left(case: Case) -> float:
+    """The seconds that a region still has for measuring and for trials when all is made and compared: where that took longer
+    than it was to, what the run has left, and at least a part of them (:attr:`MeasurePolicy.least_part`)."""
+    seconds = seconds_of(case)
+    return min(seconds, max(case.until - own_time(), MEASURE.least_part * seconds))
+
+
 def part_of_kind(case: Case) -> float:
     """The part of a region's seconds for measuring that the calls of one kind have, of several: their share of the time, but
     at least half of an equal part."""
@@ -86,7 +93,7 @@ def measure_kind(
 
     Candidates are timed with their code at several places where times depend on these and the original takes as long in the
     snapshot as in the program: else several calls in a row are going to be timed."""
-    source, budget = built.source, seconds_of(case) * part_of_kind(case)
+    source, budget = built.source, seconds_left(case) * part_of_kind(case)
     end = own_time() + budget
     around = case.timed_calls if case.settings.temporary else None
     contest = contest_of(candidates, source, built.mockups, found, case.profiled.name, around)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from layout_advise.config import Settings
-from layout_advise.measure.stage import further_seconds, part_of_kind
+from layout_advise.measure.stage import further_seconds, part_of_kind, seconds_left
 from layout_advise.observe.case import Case
 
 
@@ -32,6 +32,21 @@ def test_a_region_has_its_seconds_once_more_while_the_run_has_time(
     case = Case(settings, nothing, nothing, nothing, nothing, None, nothing, seconds=seconds, until=until)
     monkeypatch.setattr("time.monotonic", lambda: 100.0)
     assert further_seconds(case) == further
+
+
+@pytest.mark.parametrize(
+    ("seconds", "until", "left"),
+    [(None, math.inf, 60.0), (None, 170.0, 60.0), (None, 139.0, 39.0), (None, 101.0, 15.0), (20.0, 99.0, 5.0)],
+)
+def test_what_compiling_and_comparing_took_too_long_measuring_is_shorter(
+    seconds: float | None, until: float, left: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bzip2: 120 s for both, 60 and more for measuring, and the run was stopped at 300."""
+    nothing = cast(Any, None)
+    settings = Settings(("./app",), Path("run"))
+    case = Case(settings, nothing, nothing, nothing, nothing, None, nothing, seconds=seconds, until=until)
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+    assert seconds_left(case) == left
 
 
 @pytest.mark.parametrize(
