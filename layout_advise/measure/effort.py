@@ -65,7 +65,7 @@ def plans_for(
         canary=canary,
         patience_ns=effort.patience_ns,
         enough=MEASURE.enough_calls if calls == MEASURE.most_calls else 0,
-        most_calls=effort.most_calls,
+        most_calls=most_calls(effort, calls, call_ns),
         hopeless=effort.hopeless,
         finalists=effort.finalists,
         cold_restores=effort.cold_restores,
@@ -74,6 +74,13 @@ def plans_for(
     )
     again = max(MEASURE.fewest_again, first.restores - effort.fewer)
     return first, replace(first, restores=again, around=True, seconds=seconds[1], fewest=MEASURE.fewest_again - 1)
+
+
+def most_calls(effort: Effort, calls: int, call_ns: float) -> int:
+    """To how many calls a block may go on that has ``calls`` of them: 0 where they take as long as it may go on by
+    themselves."""
+    most = min(effort.most_calls, int(MEASURE.settle_ns / max(call_ns, 1.0)))
+    return most if most > calls else 0
 
 
 SHORT_S = 10.0

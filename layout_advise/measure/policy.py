@@ -21,6 +21,9 @@ class MeasurePolicy:
     )
     block_ns: float = limit(45000000.0, "ns", "A block of calls of the original may take about this long.")
     variant_ns: float = limit(60000000.0, "ns", "So long may one variant be called in each process, all rounds together.")
+    settle_ns: float = limit(
+        640000000.0, "ns", "A block whose calls still become quicker goes on for no longer: data is in the caches then.", 33
+    )
     least_calls: int = limit(4, "calls", "A block has at least so many calls.")
     most_calls: int = limit(40, "calls", "A block has at most so many calls.")
     budget_s: float = limit(60.0, "s", "So long after the first process was begun, no further ones are added.", 58)

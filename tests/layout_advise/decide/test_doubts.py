@@ -182,6 +182,8 @@ def test_slow_hotspots_are_called_less_often() -> None:
         assert sum(one or 0 for one in limits[:2]) <= budget
     assert slow.seconds is slow_again.seconds is None  # so many were asked for
     assert [plans_for(ns, None, "thread-cpu")[0].memory for ns in (50_000, 1e6, 80e6)] == [False, True, True]
+    # calls of 0.1 s went on for six seconds a block
+    assert [plans_for(ns, None, "thread-cpu")[0].most_calls for ns in (50_000, 10e6, 80e6, 200e6)] == [64, 64, 8, 0]
 
 
 def contest(
