@@ -79,8 +79,7 @@ def study_in_time(case: Case, time: RunTime) -> tuple[Case, Studied | None]:
             result = study_again(case, _timed(time, lambda: study(case)), time, found.append)
     except StudyOver as over:
         if not found:
-            what, why = f"no answer from {case.profiled.name}", "its study took longer than the run may"
-            raise TraceError(what, why, "name it with --hotspot") from over
+            raise TraceError("its study took longer than the run may", hint="name it with --hotspot") from over
         result = found[-1]
     time.told = True
     return result

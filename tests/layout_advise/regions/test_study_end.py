@@ -82,7 +82,7 @@ def test_the_first_study_is_not_ended_and_later_ones_are(clock: list[float], mon
     studying(monkeypatch, clock, done, None)
     assert region.study_in_time(case, time)[1] is done  # type: ignore[arg-type]
     assert time.end == 370.0
-    with pytest.raises(TraceError, match="no answer from f: its study took longer than the run may"):
+    with pytest.raises(TraceError, match="its study took longer than the run may; name it with --hotspot"):
         region.study_in_time(case, time)  # type: ignore[arg-type]
 
 
