@@ -23,7 +23,7 @@ from layout_advise.mockup.machine.call_abi import (
     Opaque,
     OpaqueArguments,
 )
-from layout_advise.mockup.machine.liveness import KNOWN
+from layout_advise.mockup.machine.liveness import FLOATING, KNOWN
 from layout_advise.mockup.machine.openmp_runtime import PLACE_ARGUMENTS, POINTERS, ROUTINES, RuntimeArguments
 
 RAX = Gpr(0)
@@ -167,12 +167,20 @@ def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque,
     before = {place: owner.read(state, place) for place in KEPT} if call.local else {}
     gone = Clobbered(call.name)
     _clobber(owner, state, str(gone) if call.local else gone)
-    for place in before or RESULTS:
+    for place in before or returned_by(call.name):
         # of a local callee each register is read back: where it was not changed, it is what it was before the call
         old = before.get(place)
         made = (event,) if old is None or old.op == "undef" else (event, old)
         state[place] = g.raw("result", "i64", made, place)
         events.append(state[place])
+
+
+def returned_by(name: str | None) -> tuple[Gpr | Lane, ...]:
+    """The registers that hold what a function may return. Those of the library that are known return one number: what the
+    other registers hold then is left from the code before the call, and in a mock-up another value than in the original."""
+    if name not in KNOWN:
+        return RESULTS
+    return (Lane(0, 0),) if KNOWN[name][1] or name in FLOATING else (Gpr(0),)
 
 
 def _order(place: Gpr | Lane) -> tuple[bool, int, int]:

@@ -71,6 +71,8 @@ KNOWN: Mapping[str, tuple[int, int]] = {
     "_Znwm": (1, 0), "_Znam": (1, 0), "_ZdlPv": (1, 0), "_ZdaPv": (1, 0), "_ZdlPvm": (2, 0), "_ZdaPvm": (2, 0),
 }  # fmt: skip
 """How many integer and floating-point arguments some library functions take."""
+FLOATING = frozenset(("drand48", "erand48", "omp_get_wtime"))
+"""Those that take no floating-point arguments and return a floating-point number."""
 VARIADIC = frozenset(
     f"{prefix}{name}{suffix}"
     for name in ("printf", "fprintf", "dprintf", "sprintf", "snprintf", "scanf", "fscanf", "sscanf")
