@@ -46,7 +46,7 @@ long made(double **x, double *y, long n)
 
 
 def test_what_is_in_vector_registers_after_malloc_is_left_from_the_code_before(tmp_path: Path) -> None:
-    """annoy's loop over a queue: "the returned value differs". Nothing is known of the call after it, which may read them."""
+    """annoy's loop over a queue: "the returned value differs". Nothing is known of the call behind it; it may read them."""
     (tmp_path / "m.c").write_text(LOOP)
     path = tmp_path / "m.so"
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(path), str(tmp_path / "m.c")], check=True)
