@@ -178,7 +178,7 @@ def opaque_call(owner: MachineState, state: State, step: FlowStep, call: Opaque,
 def returned_by(name: str | None) -> tuple[Gpr | Lane, ...]:
     """The registers that hold what a function may return. Those of the library that are known return one number: what the
     other registers hold then is left from the code before the call, and in a mock-up another value than in the original."""
-    if name not in KNOWN:
+    if name is None or name not in KNOWN:
         return RESULTS
     return (Lane(0, 0),) if KNOWN[name][1] or name in FLOATING else (Gpr(0),)
 
