@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -72,10 +73,12 @@ def watch(start: RunContext, profiled: Profiled) -> Case:
 
 def study_in_time(case: Case, time: RunTime) -> tuple[Case, Studied | None]:
     """The study of a region, taken up again as long as the run has time. Where others were studied before, it is ended when
-    the run has to end: what it has found by then is kept. Raises TraceError where that is nothing."""
+    the run has to end, unless the user asks for it, or for so many processes: what it has found by then is kept. Raises
+    TraceError where that is nothing."""
     case, found = replace(case, until=time.until), list[tuple[Case, Studied]]()
+    asked = case.settings.restores is not None or case.settings.hotspot is not None
     try:
-        with ended_at(time.end):
+        with ended_at(math.inf if asked else time.end):
             result = study_again(case, _timed(time, lambda: study(case)), time, found.append)
     except StudyOver as over:
         if not found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -57,7 +58,7 @@ class Region:
     profiled: Any = field(default_factory=lambda: SimpleNamespace(name="f"))
     until: float = math.inf
     taken: frozenset[int] = frozenset()
-    settings: Any = field(default_factory=lambda: SimpleNamespace(budget=60.0))
+    settings: Any = field(default_factory=lambda: SimpleNamespace(budget=60.0, restores=None, hotspot=None))
     seconds: float | None = 60.0
 
 
@@ -84,6 +85,24 @@ def test_the_first_study_is_not_ended_and_later_ones_are(clock: list[float], mon
     assert time.end == 370.0
     with pytest.raises(TraceError, match="its study took longer than the run may; name it with --hotspot"):
         region.study_in_time(case, time)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("asked", [{"restores": 9, "hotspot": None}, {"restores": None, "hotspot": "f"}])
+def test_what_the_user_asks_for_is_not_ended(
+    asked: dict[str, Any], clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: Any = Studied(SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
+    ends: list[float] = []
+
+    def ended_at(end: float) -> nullcontext[None]:
+        ends.append(end)
+        return nullcontext()
+
+    monkeypatch.setattr(region, "ended_at", ended_at)
+    studying(monkeypatch, clock, done)
+    case: Any = Region(settings=SimpleNamespace(budget=None, **asked))
+    region.study_in_time(case, replace(RunTime(340.0, 370.0), told=True))
+    assert ends == [math.inf]
 
 
 def test_what_a_study_has_found_before_it_is_taken_up_again_is_kept(
