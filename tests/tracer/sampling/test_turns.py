@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.tracer.sampling import turns
 from layout_advise.tracer.sampling.turns import VARIABLE, own_time, own_turn, set_apart
 
 HOLDER = """
@@ -64,6 +65,22 @@ def test_what_is_set_apart_takes_no_time(monkeypatch: pytest.MonkeyPatch) -> Non
             now[0] = 160.0
     now[0] = 161.0
     assert own_time() == 101.0
+
+
+def test_time_stands_still_already_while_a_turn_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal that ends a study by its time may come then."""
+    now, seen = [100.0], list[float]()
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    def taken(_deadline: float) -> None:
+        now[0] += 200.0
+        seen.append(own_time())
+
+    monkeypatch.setattr(turns, "_taken", taken)
+    before = own_time()
+    with own_turn():
+        assert own_time() == before
+    assert seen == [before]
 
 
 def test_others_do_not_wait(holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
