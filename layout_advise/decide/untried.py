@@ -32,7 +32,7 @@ def with_untried(verdict: Verdict, seen: Observation, tried: Collection[Candidat
     verdict = _left_to_rules(verdict) if only and verdict.action == "undecided" else verdict
     starts = only and verdict.action == "keep"
     asked = msgspec.structs.replace(verdict, reason=Reason.NO_RULE_APPLIES) if starts else verdict
-    told = doubt_unknown(doubt_steps(doubt_sparse(asked, seen, tried), seen.derived), seen)
+    told = doubt_own(doubt_unknown(doubt_steps(doubt_sparse(asked, seen, tried), seen.derived), seen), seen)
     told = with_plain_reasons(doubt_scattered(told, seen), seen)
     return msgspec.structs.replace(told, reason=verdict.reason) if starts and told.action == "keep" else told
 
@@ -112,12 +112,24 @@ def doubt_unknown(verdict: Verdict, seen: Observation) -> Verdict:
     return _beside(verdict, text, Reason.STRUCTURE_UNCLEAR)
 
 
+def doubt_own(verdict: Verdict, seen: Observation) -> Verdict:
+    """Tells of memory that the call allocates itself, where it accesses much of it: at the call's begin there is nothing in
+    another layout to give it. A loop that begins later may have that memory as it has any other."""
+    objects = seen.attribution.objects if seen.attribution is not None else ()
+    own = sum(n for n, o in zip(_counts(seen), objects, strict=True) if o.life == "born")
+    total = own + sum(accesses_of(seen).values())
+    if verdict.action != "keep" or not own or own < DECIDE.unknown_accesses * total:
+        return verdict
+    text = f"any layout of the memory that the call allocates itself, where {own / total:.0%} of the accesses to data go."
+    return _beside(verdict, text, Reason.STRUCTURE_UNCLEAR)
+
+
 def without_hope(seen: Observation, candidates: Collection[Candidate]) -> Verdict | None:
     """Why measuring could tell nothing of the layout: no rule gives another one to try, and what much of the data is was not
-    recognised. None where it could."""
+    recognised, or the call's own. None where it could."""
     if any(ALIGN not in one.families for one in candidates):
         return None
-    verdict = doubt_unknown(Verdict("keep", None, None, Reason.NO_RULE_APPLIES, ""), seen)
+    verdict = doubt_own(doubt_unknown(Verdict("keep", None, None, Reason.NO_RULE_APPLIES, ""), seen), seen)
     return verdict if verdict.action == "undecided" else None
 
 
@@ -126,15 +138,23 @@ def accesses_of(seen: Observation) -> dict[str, int]:
     found = {d.structure.id: 0 for d in seen.derived}
     if seen.attribution is None:
         return found
+    counts = _counts(seen)
+    for d in seen.derived:
+        within = (k for k, o in enumerate(seen.attribution.objects) if o.base <= d.structure.base < o.end)
+        found[d.structure.id] = sum(counts[k] for k in within)
+    return found
+
+
+def _counts(seen: Observation) -> list[int]:
+    """By object of the attribution how often the traced call accesses it."""
+    if seen.attribution is None:
+        return []
     streams = (seen.team or seen.trace).streams
     counts = [0] * len(seen.attribution.objects)
     for stream, touches in zip(streams, seen.attribution.touches, strict=True):
         for touch in touches:
             counts[touch.object] += touch.accesses if touch.accesses is not None else stream.count if stream else 0
-    for d in seen.derived:
-        within = (k for k, o in enumerate(seen.attribution.objects) if o.base <= d.structure.base < o.end)
-        found[d.structure.id] = sum(counts[k] for k in within)
-    return found
+    return counts
 
 
 def doubt_steps(verdict: Verdict, derived: Sequence[Derived]) -> Verdict:

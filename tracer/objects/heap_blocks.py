@@ -57,6 +57,11 @@ class HeapBlocks:
         ends = [self._blocks[index].address + self._blocks[index].bytes] if index >= 0 else []
         return max([*ends, *([self._born[later].end] if later >= 0 else [])], default=None)
 
+    def lie_in(self, start: int, end: int) -> bool:
+        """Returns whether a block begins at ``start`` or later, and before ``end``."""
+        found = self.next_start(start - 1)
+        return found is not None and found < end
+
     def at_entry(self, address: int) -> Allocation | None:
         """The block around ``address`` when the call began."""
         index = bisect_right(self._starts, address) - 1

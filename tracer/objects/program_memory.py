@@ -6,12 +6,13 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from layout_advise.tracer.objects.heap_blocks import HeapBlocks
 from layout_advise.tracer.objects.members import Record, record_of
 from layout_advise.tracer.objects.memory_object import Key, MemoryObject
 from layout_advise.tracer.objects.object_names import Types, named, numbered
-from layout_advise.tracer.objects.pointers import EntryState, Read, all_pointers, variables
+from layout_advise.tracer.objects.pointers import EntryState, Pointer, Read, all_pointers, variables
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.variables import RSP
@@ -148,11 +149,13 @@ class ProgramMemory:
         if mapping is None:
             return None
         name = os.path.basename(mapping.path) or "anonymous mapping"
+        life: Life | None = None
         if name == "[heap]":  # what the call allocates and frees again leaves no block
             name = "heap memory of no block"
+            life = "born" if self._trace.watched and self._blocks.lie_in(mapping.start, mapping.end) else None
         start, end = self._blocks.last_end(address) or 0, self._blocks.next_start(address) or USER_END
         start, end = max(start, mapping.start), min(end, mapping.end)  # from block to block: they are no part of it
-        return MemoryObject("mapped", name, start, end - start, None, start)
+        return MemoryObject("mapped", name, start, end - start, None, start, life=life)
 
     def _gap(self, address: int) -> MemoryObject:
         """What lies between two mappings: nothing when the call begins; the kernel gives it to the call."""
@@ -160,9 +163,13 @@ class ProgramMemory:
         end = min((m.start for m in self._trace.mappings if m.start > address), default=max(USER_END, address + 1))
         return MemoryObject("mapped", "memory that the call gets", start, end - start, None, start, life="born")
 
+    @cached_property
+    def _pointers(self) -> list[Pointer]:
+        return all_pointers(self._entry, self._direct, self._held)
+
     def described(self, objects: list[MemoryObject]) -> tuple[MemoryObject, ...]:
         """The same objects with the names and types that the source gives them."""
-        pointers = all_pointers(self._entry, self._direct, self._held)
+        pointers = self._pointers
         order = sorted(range(len(pointers)), key=lambda k: pointers[k].value)
         values = [pointers[k].value for k in order]
         described = []

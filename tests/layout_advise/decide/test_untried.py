@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from layout_advise.decide.untried import doubt_unknown, with_untried, with_untried_kinds, without_hope
+from layout_advise.decide.untried import doubt_own, doubt_unknown, with_untried, with_untried_kinds, without_hope
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
@@ -65,6 +65,30 @@ def test_what_was_not_recognised_is_told_beside_a_keep(accesses: tuple[int | Non
     assert doubt_unknown(keep, observed(accesses, None)) == keep
     change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
     assert doubt_unknown(change, seen) == change
+
+
+@pytest.mark.parametrize(("accesses", "share"), [((300, 700), "70%"), ((100, 12), "11%"), ((100, 4), ""), ((0, 0), "")])
+def test_memory_that_the_call_allocates_itself_is_told_beside_a_keep(accesses: tuple[int, int], share: str) -> None:
+    """edlib: layouts were made of the memory between the blocks, and the calls that used them died."""
+    keep = Verdict("keep", None, None, "no-rule-applies", "Keep it.")
+    seen = observed(accesses, None)
+    assert seen.attribution is not None
+    assert doubt_own(keep, seen) == keep
+    there, own = seen.attribution.objects
+    objects = (there, replace(own, kind="mapped", life="born"))
+    seen = replace(seen, attribution=replace(seen.attribution, objects=objects), derived=seen.derived[:1])
+    if not share:
+        assert with_untried(keep, seen, ()).action == "keep"
+        assert without_hope(seen, ()) is None
+        return
+    for told in (with_untried(keep, seen, ()), without_hope(seen, ())):
+        assert told is not None
+        assert (told.action, told.reason) == ("undecided", "structure-unclear")
+        assert f"the memory that the call allocates itself, where {share} of the accesses to data go." in told.text
+    measured = msgspec.structs.replace(keep, reason="no-gain")
+    assert with_untried(measured, seen, ()).action == "keep"
+    change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")
+    assert doubt_own(change, seen) == change
 
 
 def test_where_no_rule_applies_each_structure_says_why() -> None:

@@ -96,6 +96,25 @@ def test_a_block_behind_memory_of_no_block_is_told_from_it(program: ElfBinary) -
     assert sorted(objects) == [*apart, ("heap block 7", 400, 200, [25])]
 
 
+@pytest.mark.parametrize(
+    ("path", "place", "watched", "life"),
+    [
+        ("[heap]", 400, True, "born"),
+        ("[heap]", 400, False, None),  # what the call frees is not known
+        ("[heap]", 8192, True, None),  # the program's own allocator has that memory
+        ("", 400, True, None),
+    ],
+)
+def test_memory_between_blocks_is_of_what_the_call_allocates_and_frees(
+    program: ElfBinary, path: str, place: int, watched: bool, life: str | None
+) -> None:
+    """edlib's mock-ups put it into other layouts, with what the allocator keeps there, and died."""
+    mapped, block = Mapping(HEAP, HEAP + 4096, "rw-p", 0, path), Allocation(HEAP + place, 200, 7, 0)
+    trace = replace(one_sweep(50, mapped), allocations=(block,), watched=watched)
+    found, _ = touched(trace, program)
+    assert [(o.kind, o.life) for o in found.objects if o.kind == "mapped"] == [("mapped", life)]
+
+
 def test_show_names_blocks_of_the_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = replace(one_sweep(100), allocations=(), born=(Allocation(HEAP, 800, 8, 0),), watched=True)
     write_trace(trace, tmp_path / "trace.lat")
