@@ -226,9 +226,11 @@ def _compared(runner: CallRunner, subject: Subject, poison: int) -> Finding:
 
 
 def live_outs(registers: Registers, lifted: Lifted) -> tuple[bytes, ...]:
-    """The values of the lifted hotspot's live-out registers, as bytes."""
+    """The values of the lifted hotspot's live-out registers, as bytes; of a loop those that are read where it was left."""
     values = []
     for out in lifted.live_outs:
+        if out.read_at is not None and registers.rip not in out.read_at:
+            continue
         location = out.location
         number = getattr(location, "number")  # noqa: B009 - Gpr and Lane both have one
         if hasattr(location, "index"):

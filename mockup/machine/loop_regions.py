@@ -11,7 +11,7 @@ from layout_advise.mockup.machine.cfg import Block, Branch, Cfg, Jump, build_cfg
 from layout_advise.mockup.machine.disassembly import Register
 from layout_advise.mockup.machine.entry_values import Known, ReadOnly, known_vectors
 from layout_advise.mockup.machine.image import open_image
-from layout_advise.mockup.machine.liveness import FLAGS, Liveness, places
+from layout_advise.mockup.machine.liveness import FLAGS, Liveness, Name, places
 from layout_advise.tracer.code.flow_graph import NaturalLoop
 from layout_advise.tracer.code.region import CodeRange, Region
 from layout_advise.tracer.process.patching import JUMP_BYTES, MAX_EXITS
@@ -25,8 +25,8 @@ class LoopNest:
     """A loop nest; all addresses as in the ELF file.
 
     ``entry`` is passed once each time the loop with the head ``head`` is entered (and where it is skipped); ``ranges`` are
-    the region's code as (start, end); ``exits`` where control goes on after it; ``outs`` the registers read there; ``known``
-    what the code before it leaves in the vector registers.
+    the region's code as (start, end); ``exits`` where control goes on after it; ``outs`` the registers read there, and
+    ``kept`` those read at each of them; ``known`` what the code before it leaves in the vector registers.
     """
 
     head: int
@@ -35,6 +35,7 @@ class LoopNest:
     exits: tuple[int, ...]
     outs: tuple[Gpr | Lane, ...]
     known: Known = ()
+    kept: tuple[frozenset[Name], ...] = ()
 
     def contains(self, address: int) -> bool:
         """Returns whether an address of the file is in the nest."""
@@ -49,7 +50,7 @@ class LoopNest:
             pieces.append(CodeRange(start + base, whole.code[start + base - whole.start : end + base - whole.start]))
         return Region(
             function.symbol, "loop", self.entry + base, tuple(pieces), function.path, base, function.callees,
-            tuple(e + base for e in self.exits), function.ranges,
+            tuple(e + base for e in self.exits), self.kept, function.ranges,
         )  # fmt: skip
 
 
@@ -101,7 +102,8 @@ def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> Lo
         raise NotLiftedError(loop.head, "loop", "there is no room for a jump where it ends")
     if not 0 < len(exits) <= MAX_EXITS:
         raise NotLiftedError(loop.head, "loop", f"it ends in {len(exits)} places")
-    after = frozenset().union(*(live.at_start[e] for e in exits))
+    kept = tuple(live.at_start[e] for e in exits)
+    after = frozenset().union(*kept)
     if FLAGS & after:
         raise NotLiftedError(loop.head, "loop", "the code after it reads its flags")
     masks = sorted(number for kind, number in after if kind == "k")
@@ -113,7 +115,7 @@ def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> Lo
     spans = [_span(cfg.blocks[b]) for b in blocks if cfg.blocks[b].insns]
     spans.append((entry, preheader.insns[-1].end))
     known = known_vectors(cfg, preheader.start, entry, constant)
-    return LoopNest(loop.head, entry, _joined(spans), exits, places(after, lanes), known)
+    return LoopNest(loop.head, entry, _joined(spans), exits, places(after, lanes), known, kept)
 
 
 def _exits(cfg: Cfg, blocks: set[int], preheader: Block) -> tuple[int, ...]:

@@ -37,6 +37,8 @@ class Region:
     callees: tuple[Region, ...] = ()
     exits: tuple[int, ...] = ()
     """Of a loop: where control goes on after it."""
+    kept: tuple[frozenset[tuple[str, int]], ...] = ()
+    """Of a loop: the registers that are read after each of ``exits``, as kind (``g`` general, ``v`` vector) and number."""
     around: tuple[CodeRange, ...] = ()
     """Of a loop: the code of its function, of which its own is a part."""
 
