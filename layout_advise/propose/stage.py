@@ -130,7 +130,7 @@ def with_strings_as_loops(
     loops = again(strings=frozenset(reached)) if reached else lifted
     if loops is lifted or isinstance(loops, NotLiftedError):
         return lifted
-    return replace(loops, as_pointers=lifted.as_pointers or lifted)
+    return replace(loops, with_pointers=lambda: lifted.as_pointers or lifted)
 
 
 def with_untaken_fields(seen: Observation, lifted: Lifted, untaken: frozenset[int], *, calls: bool) -> Observation:

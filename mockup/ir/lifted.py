@@ -7,7 +7,7 @@ nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal
@@ -64,11 +64,13 @@ class LiveIn:
 
 @dataclass(frozen=True, slots=True)
 class LiveOut:
-    """``operand`` goes to ``location`` at the exit (return value: rax, xmm0; nothing else is compared for functions)."""
+    """``operand`` goes to ``location`` at the exit (return value: rax, xmm0; nothing else is compared for functions). Of a
+    loop, ``read_at`` are the exits behind which it is read (None: all)."""
 
     operand: Operand
     location: Gpr | Lane
     half: int | None = None
+    read_at: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +317,18 @@ class Lifted:
     skipped: tuple[tuple[int, int, Literal["dead", "frame"]], ...] = ()
     thinned: tuple[tuple[int, int], ...] = ()
     native: tuple[tuple[int, int], ...] = ()
-    as_pointers: Lifted | None = field(default=None, compare=False)
-    """The same with the pointers that loops carry, where ``body`` has indices in their place
-    (``mockup/lift/loops/carried_pointers.py``): in the original's layout an address of an index has to be computed; and with
-    the instructions that are loops in ``body`` (``rep movs``)."""
+    with_pointers: Callable[[], Lifted | None] | None = field(default=None, compare=False)
+    """Makes :attr:`as_pointers`, which takes as long as lifting does."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "body", numbered(self.body))
+
+    @property
+    def as_pointers(self) -> Lifted | None:
+        """The same with the pointers that loops carry, where ``body`` has indices in their place
+        (``mockup/lift/loops/carried_pointers.py``): in the original's layout an address of an index has to be computed; and
+        with the instructions that are loops in ``body`` (``rep movs``)."""
+        return self.with_pointers() if self.with_pointers is not None else None
 
     def runs_natively(self, pc: int) -> bool:
         """Returns whether a call that stays a call may run the original's instruction at ``pc``."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Literal
 
+from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, Load, Store, everything
+from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiveOut, Load, Store, everything
 from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.lift.build_ssa import build_ssa
 from layout_advise.mockup.lift.calls import CALLED
@@ -95,14 +97,36 @@ def _lift(
     _hand_over_kept(program)
     writer = StatementWriter(program, loops)
     body = writer.body()
-    outs = writer.live_outs()
+    outs = _by_exit(writer.live_outs(), region)
     skipped, thinned = _not_executed(program, body)
     live_ins, native = tuple(writer.make.live_ins), native_code(region, body)
     lifted = Lifted(region.symbol, region.entry, live_ins, outs, body, skipped, thinned, native)
     if not indexed:
         return lifted
-    same = _lift(region, results, opaque, untaken, strings, guess=guess, frame_cells=frame_cells, known=known, carried=False)
-    return replace(lifted, as_pointers=same)
+
+    @cache
+    def same() -> Lifted | None:
+        try:
+            return _lift(
+                region, results, opaque, untaken, strings, guess=guess, frame_cells=frame_cells, known=known, carried=False
+            )
+        except NotLiftedError:
+            return None
+
+    return replace(lifted, with_pointers=same)
+
+
+def _by_exit(outs: tuple[LiveOut, ...], region: Region) -> tuple[LiveOut, ...]:
+    """``outs`` with the exits of a loop behind which each is read; where the loop is left is read at all of them."""
+    if not region.kept:
+        return outs
+
+    def behind(place: Gpr | Lane) -> frozenset[int] | None:
+        name = ("g" if isinstance(place, Gpr) else "v", place.number)
+        read = (exit for exit, kept in zip(region.exits, region.kept, strict=True) if name in kept)
+        return frozenset(read) if place != RIP else None
+
+    return tuple(replace(out, read_at=behind(out.location)) for out in outs)
 
 
 def _hand_over_kept(program: SsaProgram) -> None:

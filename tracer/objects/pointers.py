@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from elftools.dwarf.die import DIE
 
@@ -62,13 +62,25 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class _Inner:
+    """A pointer in a variable: its place there, what it points to, and whether it is one of gfortran's descriptors."""
+
+    name: str
+    offset: int
+    target: DIE | None
+    described: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EntryState:
-    """The stopped program at the entry of its hotspot. ``block_end`` gives the end of the heap block around an address."""
+    """The stopped program at the entry of its hotspot. ``block_end`` gives the end of the heap block around an address;
+    ``known`` keeps the pointers in each type that was asked for."""
 
     registers: Registers
     modules: Modules
     read: Read
     block_end: Callable[[int], int | None]
+    known: dict[DIE, tuple[_Inner, ...]] = field(default_factory=dict)
 
     def word(self, address: int) -> int | None:
         """The 8 bytes at ``address``; ``None`` where there is no readable memory."""
@@ -201,16 +213,25 @@ def all_pointers(entry: EntryState, direct: list[Pointer], held: list[Held]) -> 
 
 
 def _inside(entry: EntryState, kind: DIE, address: int, name: str, level: int) -> Iterator[Pointer]:
+    if kind not in entry.known:  # a table of pointers may lead to thousands of records of one type
+        entry.known[kind] = tuple(_pointers_in(kind))
+    whole = name.removesuffix("->")
+    for one in entry.known[kind]:
+        value = entry.word(address + one.offset)
+        if not value:
+            continue
+        if one.described:
+            yield Pointer(f"{whole}%{one.name}" if one.name else whole, value, one.target, level)
+        else:
+            yield Pointer(_source_name(name, one.name), value, one.target, level)
+
+
+def _pointers_in(kind: DIE) -> Iterator[_Inner]:
     for member, offset, array in descriptors(kind):  # gfortran's: the data's address comes first
-        value = entry.word(address + offset)
-        if value:
-            whole = name.removesuffix("->")
-            yield Pointer(f"{whole}%{member}" if member else whole, value, pointee(array), level)
+        yield _Inner(member, offset, pointee(array), True)
     for atom in atoms(kind):
         if is_pointer(atom.die):
-            value = entry.word(address + atom.member.offset)
-            if value:
-                yield Pointer(_source_name(name, atom.member.name), value, pointee(atom.die), level)
+            yield _Inner(atom.member.name, atom.member.offset, pointee(atom.die), False)
 
 
 def _source_name(name: str, member: str) -> str:

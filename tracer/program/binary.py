@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
-from elftools.elf.constants import P_FLAGS
+from elftools.elf.constants import P_FLAGS, SH_FLAGS
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
@@ -257,10 +257,12 @@ class ElfBinary:
     @naming_damage
     def section_at(self, address: int) -> tuple[str, int, int] | None:
         """Name, address and size of the loaded section that holds ``address``."""
-        for section in self._elf.iter_sections():
-            if section["sh_flags"] & 2 and section["sh_addr"] <= address < section["sh_addr"] + section["sh_size"]:
-                return section.name, section["sh_addr"], section["sh_size"]
-        return None
+        return next((s for s in self._loaded_sections if s[1] <= address < s[1] + s[2]), None)
+
+    @cached_property
+    def _loaded_sections(self) -> tuple[tuple[str, int, int], ...]:
+        loaded = (s for s in self._elf.iter_sections() if s["sh_flags"] & SH_FLAGS.SHF_ALLOC)
+        return tuple((s.name, s["sh_addr"], s["sh_size"]) for s in loaded)
 
     @cached_property
     @naming_damage

@@ -226,11 +226,15 @@ def _array(bare: DIE, name: str, offset: int, union: bool) -> list[Atom]:
     if count > MEMBER_LIMIT:
         return [Atom(Member(name, offset, count * size, type_name(bare), union), bare)]
     result: list[Atom] = []
+    inner = _atoms(element, "", 0, union) if dims and count else []
     for flat in range(count if dims else 0):
         index, rest = "", flat
         for dim in reversed(dims):
             index, rest = f"[{rest % dim}]{index}", rest // dim
-        result += _atoms(element, name + index, offset + flat * size, union)
+        for atom in inner:
+            one = atom.member
+            path = f"{name}{index}{one.name}" if one.name.startswith("[") else _join(name + index, one.name)
+            result.append(Atom(replace(one, name=path, offset=offset + flat * size + one.offset), atom.die))
     return result
 
 
