@@ -134,7 +134,10 @@ def with_strings_as_loops(
 
 
 def with_untaken_fields(seen: Observation, lifted: Lifted, untaken: frozenset[int], *, calls: bool) -> Observation:
-    """``seen`` with the fields that ways use which end in ``lifted``, as far as these can be lifted."""
+    """``seen`` with the fields that ways use which end in ``lifted``, as far as these can be lifted. Where no field is cold
+    there is none that they could add, and all of a large function need not be lifted once more."""
+    if not any(d.structure.cold for d in seen.derived):
+        return seen
     if not ended_ways(lifted):
         return with_reachable(seen, lifted)
     try:

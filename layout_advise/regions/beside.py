@@ -176,8 +176,8 @@ def _studied(search: Search, cases: Sequence[Case]) -> list[Looked]:
 
 
 def _with_answers(search: Search, looked: Sequence[Looked]) -> tuple[list[Looked], list[Looked]]:
-    """The regions, each without an answer replaced by the first that gives one of the loops in it and what calls it; and
-    those that were replaced."""
+    """The regions, each without an answer replaced by the first that gives one of the loops in it and what calls it, and
+    where none does by one of these that tells more; and those that were replaced."""
     kept = list(looked)
     replaced = []
     for number, one in enumerate(looked):
@@ -185,7 +185,11 @@ def _with_answers(search: Search, looked: Sequence[Looked]) -> tuple[list[Looked
             continue
         rest = [other.case.profiled for other in kept if other is not one]
         apart = (region for region in near(search.start, one) if not nested(profiled_of(region), rest, search.start.main))
+        before = len(search.tried)
         instead = search.first_answer(apart)
+        if instead is None and (better := [other for other in search.tried[before:] if other.worth > one.worth]):
+            instead = max(better, key=lambda other: other.worth)
+            search.tried.remove(instead)
         if instead is not None:
             kept[number] = instead
             replaced.append(one)

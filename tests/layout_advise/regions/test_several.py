@@ -291,6 +291,20 @@ def test_callers_that_give_no_answer_either_are_told_of(monkeypatch: pytest.Monk
     assert [(one.name, one.reason) for one in outcome.passed_over] == [("c", Reason.COMPARISON_BLIND)]
 
 
+def test_in_the_place_of_one_without_times_one_that_was_measured_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """edlib: of the function nothing could be tried, and of the loop in it the interval was in a line beside it."""
+    short, noise = undecided(Reason.SHORT_CALLS), undecided(Reason.WITHIN_NOISE)
+    road = Road(monkeypatch, {"a": short, "b": short, "c": short, "d": noise})
+    road.without_times = {"a", "b", "c"}
+    road.near = {"a": ["c", "d"]}
+    beside(road, monkeypatch, Surveyed(tuple(case_of(road, name) for name in "ab")))
+    outcome = road.run()
+    assert outcome is not None
+    assert outcome.case.profiled.name == "d"
+    assert [one.case.profiled.name for one in outcome.beside] == ["b"]
+    assert [one.name for one in outcome.passed_over] == ["a", "c"]
+
+
 def test_where_none_of_several_gives_an_answer_the_next_hottest_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     road = Road(monkeypatch, {"a": undecided("x"), "b": undecided("y"), "c": KEEP, "d": KEEP})
     beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
