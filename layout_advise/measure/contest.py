@@ -61,7 +61,7 @@ def contest_of(
                 source.forbidden(candidate),
                 candidate.block is not None,
                 words(candidate),
-                source.scalar or (unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel)),
+                unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel),
                 item.translated,
             )
         )

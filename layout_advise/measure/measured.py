@@ -63,7 +63,7 @@ class Measured:
     words: str = ""
     """The layout as the ranking calls it: ``AoSoA×4, compact``."""
     vectorised: bool = False
-    """Whether its loops have the vector arithmetic that those of the unchanged mock-up have, or the original has none."""
+    """Whether its loops have the vector arithmetic that those of the unchanged mock-up have."""
     doubts: tuple[Doubt, ...] = ()
     """What else was measured of the gain's uncertainty; the interval that is claimed holds all of it."""
     live: str = ""

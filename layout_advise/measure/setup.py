@@ -20,7 +20,7 @@ from layout_advise.tracer.process.stopped_program import Range
 class Entrant:
     """A verified candidate on its way through timing. ``unwritten`` is memory that the original writes and it does not;
     ``blocked``: it has loops over the elements of a block; ``vectorised``: its loops have the vector arithmetic that
-    those of the unchanged mock-up have, or the original has none."""
+    those of the unchanged mock-up have."""
 
     variant: Variant
     title: str

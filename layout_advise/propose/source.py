@@ -17,7 +17,6 @@ from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.rewrite.passes import rewrite
 from layout_advise.mockup.run.code_placement import InnerLoop, hot_loop
-from layout_advise.mockup.run.packed_loops import is_scalar
 from layout_advise.observe.observe import Observation, is_beyond_the_l2
 from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.recipes import Code
@@ -57,8 +56,6 @@ class Source:
     """Whether the way that the code takes depends on the data."""
     hangs_on_place: bool = False
     """Whether times depend on where the code lies (:func:`depends_on_place`)."""
-    scalar: bool = False
-    """Whether the original has no vectors that a mock-up could lack (:func:`is_scalar`)."""
 
     @property
     def kernel(self) -> str:
@@ -109,7 +106,6 @@ def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Fu
         load_base=seen.region.load_base,
         branches=branches,
         hangs_on_place=hangs,
-        scalar=is_scalar(seen.region, seen.trace),
     )
 
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
-from layout_advise.mockup.run.packed_loops import is_scalar, keeps_vectors, packed_counts
-from layout_advise.tracer.program.binary import ElfBinary
-from layout_advise.tracer.trace.trace import Reference
-from tests.support.run_folders import sample_trace
+from layout_advise.mockup.run.packed_loops import keeps_vectors, packed_counts
 
 LOOPS = """
 void kernel(float *restrict a, const float *restrict b, long n, const int *restrict idx, double *restrict c)
@@ -48,15 +44,3 @@ def test_each_loop_counts_by_itself(tmp_path: Path) -> None:
     assert len(packed_counts(two, "kernel")) == len(packed_counts(one, "kernel")) + 1
     assert keeps_vectors(two, one, "kernel")
     assert not keeps_vectors(one, two, "kernel")
-
-
-def test_an_original_without_vectors_has_none_to_lose(tmp_path: Path) -> None:
-    """minisat at -O2: a form without vectors left open what 33 processes had decided."""
-    scalar, vector = (built(tmp_path, name, "1.0", *flags) for name, flags in (("s", ("-fno-tree-vectorize",)), ("v", ())))
-    alone, both = (ElfBinary.open_module(one).region("kernel", 0) for one in (scalar, vector))
-    plain = replace(sample_trace(), references=(Reference(0, 0x10, 0, "read", 8),))
-    wide = replace(plain, references=(*plain.references, Reference(1, 0x14, 0, "write", 16)))
-    assert is_scalar(alone, plain)
-    assert not is_scalar(alone, wide)  # a record that is copied whole
-    assert not is_scalar(both, plain)
-    assert not is_scalar(replace(alone, callees=(both,)), plain)
