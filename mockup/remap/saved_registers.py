@@ -37,9 +37,10 @@ def spilled_values(lifted: Lifted, binding: Binding) -> dict[Operand, Operand]:
     found: dict[Operand, Operand] = {}
     jumps = Counter(item.label for item in everything(lifted.body) if isinstance(item, Goto))
     for body in (lifted.body, *(item.body for item in everything(lifted.body) if isinstance(item, LiftedLoop))):
-        for number, store in enumerate(body):
-            if isinstance(store, Store) and _is_saved(store):
-                found.update(_loads(store, body[number + 1 :], binding, jumps))
+        saved = [(number, item) for number, item in enumerate(body) if isinstance(item, Store) and _is_saved(item)]
+        parts = [(item, tuple(everything((item,)))) for item in body] if saved else []
+        for number, store in saved:
+            found.update(_loads(store, parts[number + 1 :], binding, jumps))
     return found
 
 
@@ -49,12 +50,13 @@ def _is_saved(store: Store) -> bool:
     return known and access_bytes(store) == WORD and not store.lanes
 
 
-def _loads(store: Store, after: Sequence[Item], binding: Binding, jumps: Counter[int]) -> Iterator[tuple[Operand, Operand]]:
-    """The loads of what was stored, in loops that come after it before anything could change it. ``jumps`` counts those to
-    each label: they all have to come after it too."""
+def _loads(
+    store: Store, after: Sequence[tuple[Item, Sequence[Item]]], binding: Binding, jumps: Counter[int]
+) -> Iterator[tuple[Operand, Operand]]:
+    """The loads of what was stored, in loops that come after it before anything could change it. ``after`` are the
+    statements, each with all that is in it; ``jumps`` counts those to each label: they all have to come after it too."""
     passed: Counter[int] = Counter()
-    for item in after:
-        inside = tuple(everything((item,)))
+    for item, inside in after:
         if isinstance(item, Label) and passed[item.number] < jumps[item.number]:
             return
         if not all(_leaves(store, one, binding) for one in inside):
