@@ -152,16 +152,21 @@ def _slowed_form(timings: Timings, best: float, around: Circumstances, one: Meas
     can explain that none of them gains; None where it cannot.
 
     Mock-ups are written lane by lane, and the compiler finds the vectors again where the layout is unchanged. Where it found
-    them in the candidate too, it does not lack them; where the unchanged mock-up is as slow with vectors as without, that is
-    told by the form."""
+    them in the candidate too, it does not lack them; where the unchanged mock-up is as slow in the form most like the
+    original, that is told by the form."""
     form = timings.ratio(IDENTITY_UNROLLED, ORIGINAL, around.mode) if around.unrolled else None
-    if form is not None and form.median > DECIDE.scalar_limit:
+    if form is not None and form.median > DECIDE.scalar_limit and _is_slower(timings, IDENTITY_UNROLLED, around.mode):
         return _Form(IDENTITY_UNROLLED, form.median)
     cost = timings.ratio(SCALAR, ORIGINAL, around.mode) if not one.vectorised else None
     if cost is None or cost.median <= DECIDE.scalar_limit or best >= cost.median**-0.5:
         return None
-    lost = timings.ratio(SCALAR, IDENTITY, around.mode)
-    return _Form(SCALAR, cost.median) if lost is None or lost.hi > DECIDE.scalar_limit else None
+    return _Form(SCALAR, cost.median) if _is_slower(timings, SCALAR, around.mode) else None
+
+
+def _is_slower(timings: Timings, form: Variant, mode: Mode) -> bool:
+    """Tells whether a form of the unchanged layout may be slower than the one that stands for it by as much as matters."""
+    lost = timings.ratio(form, IDENTITY, mode)
+    return lost is None or lost.hi > DECIDE.scalar_limit
 
 
 def _vectors(one: Measured, form: _Form, timings: Timings, mode: Mode) -> list[Doubt]:
