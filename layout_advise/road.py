@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache, partial
 
+from layout_advise.build.machine_code import build_machine_code
 from layout_advise.build.mockups import identity_of_loops
 from layout_advise.build.stage import Built, build_ending, build_general, late_loads
 from layout_advise.choose.policy import CHOOSE
@@ -19,7 +20,17 @@ from layout_advise.decide.loop import loop_advice, with_loop
 from layout_advise.decide.mixture import Portion
 from layout_advise.decide.obstacles import obstacle, truncated, unlifted, unlike_program, unrecorded
 from layout_advise.decide.policy import DECIDE
-from layout_advise.decide.requests import Answer, Asking, MeasureAgain, MeasureMore, Result, RunLive, TimeInProgram
+from layout_advise.decide.requests import (
+    Answer,
+    Asking,
+    CodeTimes,
+    MeasureAgain,
+    MeasureMore,
+    Result,
+    RunLive,
+    TimeCode,
+    TimeInProgram,
+)
 from layout_advise.decide.single import decide_single
 from layout_advise.decide.untried import not_all_kinds, with_untried, with_untried_kinds, without_hope
 from layout_advise.decide.usage import use_of, with_use
@@ -51,6 +62,7 @@ from layout_advise.measure.snapshots import snapshots
 from layout_advise.measure.stage import (
     KindTimed,
     measure_again,
+    measure_code,
     measure_kind,
     measure_more,
     seconds_left,
@@ -59,6 +71,7 @@ from layout_advise.measure.stage import (
 from layout_advise.measure.thread_counts import Runner, by_threads
 from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.remap.conversion_view import NOTHING, View
+from layout_advise.mockup.timing.plan import Timed
 from layout_advise.mockup.timing.ratios import identity_of
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.observe.case import Case
@@ -77,7 +90,7 @@ from layout_advise.reports.model.threads import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
-from layout_advise.verify.compare import compared_late
+from layout_advise.verify.compare import compared_code, compared_late
 from layout_advise.verify.stage import Verified
 from layout_advise.verify.verify import Subject
 from layout_advise.workspace import Workspace
@@ -198,7 +211,8 @@ def _tried(
     candidates = verified.in_race(candidates)
     timed = [measure_kind(case, seen, verified.built, verified.racing, candidates, copies, late)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
-    decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial)
+    code = partial(_time_code, timed[0], parked, proposed)
+    decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial, code)
     _write_times(case, decision)
     verdict = _completed(decision, case, proposed, others)
     threads = _by_threads(timed[0], parked, verified, proposed, decision, copies)
@@ -309,17 +323,37 @@ def _subject(space: Workspace, built: Built, views: Mapping[str, View], variant:
 
 
 def _answered(
-    asking: Asking[Result], timed: Sequence[KindTimed], trial: Callable[[Variant], LiveTrial]
-) -> Result:  # fmt: skip
+    asking: Asking[Result],
+    timed: Sequence[KindTimed],
+    trial: Callable[[Variant], LiveTrial],
+    code: Callable[[TimeCode], CodeTimes | None] = lambda request: None,
+) -> Result:
     """The decision, with everything measured that it asks for on the way."""
     answer: Answer = None
     while True:
         try:
             request = asking.send(answer)
-            answer = trial(request.variant) if isinstance(request, RunLive) else _answer(request, timed)
+            if isinstance(request, TimeCode):
+                answer = code(request)
+            else:
+                answer = trial(request.variant) if isinstance(request, RunLive) else _answer(request, timed)
         except StopIteration as done:
             result: Result = done.value
             return result
+
+
+def _time_code(timed: KindTimed, parked: AgentProcess, proposed: Proposed, request: TimeCode) -> CodeTimes | None:
+    """The times of the region's machine code on the layouts that a decision asks for, as far as it does the same there."""
+    case, source = timed.case, timed.built.source
+    wanted = [c for c in proposed.candidates if c.id in request.layouts]
+    made = build_machine_code(proposed.seen.region, source, wanted, case.space.region.mockups)
+    for name, why in made.reasons.items():
+        case.space.progress.note(f"no machine code on {name}: {why}")
+    good = compared_code(case.space, parked, source, made.mockups, seconds_left(case) / 2)
+    known = {one.variant for one in good}
+    timings = measure_code(timed, [Timed(m.variant, m.path, source.forbidden(m.candidate)) for m in good], request.first)
+    twins = {one: twin for one, twin in made.twins.items() if {one, twin} <= known}
+    return CodeTimes(timings, twins) if twins and timings is not None else None
 
 
 def _answer(request: TimeInProgram | MeasureMore | MeasureAgain, timed: Sequence[KindTimed]) -> Answer:

@@ -95,6 +95,7 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
         translated=entrant.translated,
         words=entrant.words,
         vectorised=entrant.vectorised,
+        packed=entrant.packed,
     )
 
 

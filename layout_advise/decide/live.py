@@ -60,7 +60,7 @@ def lived(one: Measured, trial: LiveTrial | None) -> Measured:
         for d in one.doubts
         if d.name not in SETTLED
     )
-    return replace(one, speedup=own, over_identity=over, doubts=doubts, live=how_live(trial))
+    return replace(one, speedup=own, over_identity=over, doubts=doubts, live=how_live(trial), code=None)
 
 
 def how_live(trial: LiveTrial) -> str:

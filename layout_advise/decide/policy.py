@@ -43,6 +43,12 @@ class DecidePolicy:
         "By how much the unchanged layout's times at several places may differ for a ``keep``.",
         37,
     )
+    most_machine_code: int = limit(
+        6, "layouts", "Of so many that may gain the original's machine code is timed on them.", 115
+    )
+    most_without: float = limit(
+        4.0, "ratio", "What re-addressed machine code may gain more without its arithmetic on addresses, at most.", 115
+    )
     least_put_back: float = limit(
         0.005,
         "part",

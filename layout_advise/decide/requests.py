@@ -6,7 +6,7 @@ earlier stage; that is the pipeline's part.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -51,6 +51,25 @@ class MeasureMore:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeCode:
+    """Time the calls of kind number ``kind`` by the original's machine code on these layouts (ids), as
+    :func:`~layout_advise.measure.stage.measure_code` does; ``first`` are the first times."""
+
+    kind: int
+    layouts: tuple[str, ...]
+    first: Timings
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTimes:
+    """The times of machine code on other layouts beside the original's; ``twins`` are the variants of the unchanged layout
+    that these are held against."""
+
+    timings: Timings
+    twins: Mapping[Variant, Variant]
+
+
+@dataclass(frozen=True, slots=True)
 class RunLive:
     """Try ``variant`` in the running program, where calls of kind number ``kind`` are the region's."""
 
@@ -58,8 +77,8 @@ class RunLive:
     variant: Variant
 
 
-Request = TimeInProgram | MeasureAgain | MeasureMore | RunLive
-Answer = float | TimedAgain | Timings | LiveTrial | None
+Request = TimeInProgram | MeasureAgain | MeasureMore | TimeCode | RunLive
+Answer = float | TimedAgain | Timings | CodeTimes | LiveTrial | None
 Result = TypeVar("Result")
 Asking = Generator[Request, Answer, Result]
 """Yields requests, is sent answers (None: it could not be done), and returns its result."""
@@ -83,6 +102,13 @@ def measure_more(request: MeasureMore) -> Asking[Timings | None]:
     """All times of the candidates, the further ones included; None where the time for it is spent."""
     answer = yield request
     assert answer is None or isinstance(answer, Timings)
+    return answer
+
+
+def time_code(request: TimeCode) -> Asking[CodeTimes | None]:
+    """The times of machine code on other layouts; None where there is none, or no time left."""
+    answer = yield request
+    assert answer is None or isinstance(answer, CodeTimes)
     return answer
 
 

@@ -7,14 +7,18 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
 from layout_advise.decide.decision import Decision, as_fast, measured, shown_faster, unrolled_nearer
-from layout_advise.decide.live import Settled, lived, settled
+from layout_advise.decide.live import SETTLED, Settled, lived, settled
+from layout_advise.decide.machine_code import with_code, worth_a_look
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import (
     Asking,
+    CodeTimes,
     MeasureAgain,
     MeasureMore,
+    TimeCode,
     measure_again,
     measure_more,
+    time_code,
     time_in_program,
 )
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, reaching
@@ -38,6 +42,7 @@ class _Results:
     around: Circumstances
     results: tuple[Measured, ...]
     trials: Mapping[Variant, LiveTrial] = field(default_factory=dict)
+    code: CodeTimes | None = None
 
     @property
     def timings(self) -> Timings:
@@ -68,14 +73,15 @@ def decide_single(times: FirstTimes, in_situ_ns: float | None, context: VerdictC
     return replace(decision, in_situ_ns=in_situ_ns, alike=around.alike)
 
 
-def _results(times: FirstTimes, around: Circumstances) -> _Results:
+def _results(times: FirstTimes, around: Circumstances, code: CodeTimes | None = None) -> _Results:
     """What the times say, with the identity that is nearer to the original as the identity."""
     first, contest = times.timings, times.contest
     unrolled = unrolled_nearer(first, around.mode)
     first = first.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else first
     around = replace(around, unrolled=unrolled)
     found = [measured(e, first, around.mode, contest.conversion(first, e.variant)) for e in contest.entrants]
-    return _Results(replace(times, timings=first), around, tuple(with_doubts(found, first, around)))
+    results = with_code(with_doubts(found, first, around), code, around)
+    return _Results(replace(times, timings=first), around, results, code=code)
 
 
 def _verdict(now: _Results, context: VerdictContext) -> Verdict:
@@ -87,6 +93,7 @@ def _verdict(now: _Results, context: VerdictContext) -> Verdict:
 
 
 def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
+    now = yield from _by_code(now, _verdict(now, context), context)
     verdict = _verdict(now, context)
     while verdict.reason == Reason.WITHIN_NOISE or noise_decides(now.results, verdict, context):
         more = yield from _more(now, context)
@@ -158,6 +165,15 @@ def _settled(now: _Results, verdict: Verdict, context: VerdictContext) -> Asking
     return replace(now, results=found.results, trials=found.trials), found.verdict
 
 
+def _by_code(now: _Results, verdict: Verdict, context: VerdictContext) -> Asking[_Results]:
+    """Where the answer is open, and not for what the running program alone can settle, the original's machine code on the
+    layouts that may gain: what a compiler made of a mock-up is no doubt then."""
+    open_by_code = verdict.doubt is not None and verdict.doubt not in SETTLED
+    layouts = worth_a_look(reaching(now.results, context)) if open_by_code else ()
+    code = (yield from time_code(TimeCode(0, layouts, now.timings))) if layouts else None
+    return replace(now, results=with_code(now.results, code, now.around), code=code)
+
+
 def _more(now: _Results, context: VerdictContext) -> Asking[_Results | None]:
     """The candidates that may gain, timed in further processes; None where there is no time left."""
     names = frozenset(r.name for r in reaching(now.results, context))
@@ -166,7 +182,7 @@ def _more(now: _Results, context: VerdictContext) -> Asking[_Results | None]:
     if more is None:
         return None
     more = replace(more, lesser=first.lesser, between=first.between)
-    return _results(replace(now.times, timings=more), replace(now.around, unrolled=False))
+    return _results(replace(now.times, timings=more), replace(now.around, unrolled=False), now.code)
 
 
 def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Asking[tuple[Decision, Measured]]:
@@ -179,6 +195,10 @@ def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Aski
     result = measured(winner, again.timings, mode, contest.conversion(first, winner.variant))
     others = [r for r in now.results if r.layout == winner.variant.layout and r.name != winner.variant]
     (result, *_) = with_doubts([result, *others], again.timings, now.around)
+    won = next(r for r in now.results if r.name == winner.variant)
+    if won.told_by is not won:
+        code = yield from time_code(TimeCode(0, (result.layout,), first))
+        (result,) = with_code([result], code, now.around)
     result = lived(result, now.trials.get(result.name))
     confirmed = confirm(verdict, result, context)
     peers = as_fast(now.results, winner.variant, first, context.bound, mode) if confirmed.action == "change" else ()

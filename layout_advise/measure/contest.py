@@ -12,7 +12,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.setup import Bench, Contest, Entrant
-from layout_advise.mockup.run.packed_loops import keeps_vectors
+from layout_advise.mockup.run.packed_loops import keeps_vectors, packed_counts
 from layout_advise.mockup.timing.plan import Memory
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
@@ -62,6 +62,7 @@ def contest_of(
                 candidate.block is not None,
                 words(candidate),
                 unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel),
+                bool(packed_counts(item.path, source.kernel)),
                 item.translated,
             )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from layout_advise.measure.mode import Mode
@@ -68,6 +68,23 @@ class Measured:
     """What else was measured of the gain's uncertainty; the interval that is claimed holds all of it."""
     live: str = ""
     """How it was timed in the running program itself, where ``speedup`` is from there."""
+    packed: bool = False
+    """As in :class:`~layout_advise.measure.setup.Entrant`."""
+    code: Measured | None = None
+    """The original's machine code on the same layout, where that was timed."""
+
+    @property
+    def told_by(self) -> Measured:
+        """What the layout's gain is told by: its machine code, where that leaves less open and does not contradict. What a
+        compiler made of several elements at once, machine code of one says nothing of."""
+        code = self.code
+        if code is None or self.packed or (top := code.ceiling()) is None or self.net is not None:
+            return self
+        own = replace(self, code=None)
+        most, ends = own.ceiling(), (own.floor(), code.floor())
+        if most is None or min(ends) <= 0 or ends[0] > top or ends[1] > most:
+            return self
+        return code if top / ends[1] < most / ends[0] else self
 
     @property
     def id(self) -> str:
@@ -92,6 +109,8 @@ class Measured:
     @property
     def claim(self) -> Ratio | None:
         """The gain with the interval that carries every doubt: the hull of what each of them leaves possible."""
+        if (by := self.told_by) is not self:
+            return by.claim
         counted, terms = self.counted, self.budget
         if counted is None:
             return None
@@ -100,6 +119,8 @@ class Measured:
     @property
     def budget(self) -> tuple[Doubt, ...]:
         """All terms of the interval, each with what it leaves possible by itself."""
+        if (by := self.told_by) is not self:
+            return by.budget
         counted = self.counted
         if counted is None:
             return ()
@@ -133,11 +154,15 @@ class Measured:
         all doubts. A change must have it above the least gain. 0 where nothing was measured."""
         if self.counted is None or self.speedup is None:
             return 0.0
+        if (by := self.told_by) is not self:
+            return by.floor()
         own = min(r.lo for r in (self.speedup, self.over_identity, self.net) if r is not None)
         return min([own, *(d.lo * min(1.0, own / self.counted.lo) for d in self.doubts if self.counted.lo > 0)])
 
     def middle(self) -> float:
         """The smallest of the medians."""
+        if (by := self.told_by) is not self:
+            return by.middle()
         return min((r.median for r in (self.speedup, self.over_identity, self.net) if r is not None), default=0.0)
 
     def ceiling(self) -> float | None:
@@ -149,6 +174,8 @@ class Measured:
         that much less; where the mock-up's form is slow, that is a doubt of its own, and both are not multiplied."""
         if self.counted is None or self.speedup is None:
             return None
+        if (by := self.told_by) is not self:
+            return by.ceiling()
         own = min((r.hi for r in (self.over_identity, self.net) if r is not None), default=self.speedup.hi)
         return max([own, *(d.hi * min(1.0, own / self.counted.hi) for d in self.doubts)])
 
@@ -157,6 +184,8 @@ class Measured:
         these apart."""
         if self.counted is None or self.speedup is None:
             return None
+        if (by := self.told_by) is not self:
+            return by.likely_ceiling()
         own = min((r.median for r in (self.over_identity, self.net) if r is not None), default=self.speedup.median)
         factor = min(1.0, own / self.counted.median)
         return max([own, *((d.hi if d.middle is None else d.middle) * factor for d in self.doubts)])

@@ -30,6 +30,8 @@ class Entrant:
     blocked: bool = False
     words: str = ""
     vectorised: bool = False
+    packed: bool = False
+    """Whether its loops have arithmetic on several elements at once."""
     translated: frozenset[str] = frozenset()
     """The structures for which it makes places of addresses one by one, where a source in its layout need not."""
 

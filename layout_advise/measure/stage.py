@@ -15,6 +15,7 @@ from layout_advise.measure.mode import Mode
 from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import Bench, has_vectors
 from layout_advise.mockup.timing.measure import beyond
+from layout_advise.mockup.timing.plan import Timed
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED, Variant
@@ -158,6 +159,20 @@ def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Varian
     restores = min(MEASURE.most_restores, done + max(done // 2, MEASURE.fewest_again))
     plan = replace(bench.plan, restores=restores, seconds=left, fewest=min(done + 1, restores))
     return replace(bench, plan=plan).measure(wanted, "measuring more", more=first)
+
+
+def measure_code(timed: KindTimed, code: Sequence[Timed], first: Timings) -> Timings | None:
+    """The times of machine code on other layouts beside the original's, in half of the time that is left; None where there
+    is none left."""
+    assert timed.times is not None
+    left = timed.end + further_seconds(timed.case) - own_time()
+    if left <= 0:
+        return None
+    bench = timed.times.bench
+    plan = replace(bench.plan, restores=max(len(first.steady), MEASURE.fewest_again), seconds=left / 2, cold_calls=0)
+    plan = plan if not bench.lesser else replace(plan, cold_calls=bench.plan.cold_calls)
+    timings = replace(bench, plan=plan).measure(code, "timing its machine code on other layouts", drop=False)
+    return replace(timings, lesser=first.lesser, between=first.between)
 
 
 def measure_again(

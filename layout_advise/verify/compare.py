@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from layout_advise.build.machine_code import CodeMockup
 from layout_advise.build.mockups import Mockup, Mockups, expected_moves, make_all
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate
@@ -55,6 +56,18 @@ def compared_late(space: Workspace, program: StoppedProgram, source: Source, mad
     except SnapshotError:
         found = {}
     return without_failed(made, found)
+
+
+def compared_code(
+    space: Workspace, program: StoppedProgram, source: Source, code: Sequence[CodeMockup], seconds: float
+) -> list[CodeMockup]:
+    """Those of ``code`` that leave behind what the original does. None is begun after ``seconds``."""
+    subjects = [Subject(one.variant, one.path, None, source.guarded(one.candidate), (0, 0)) for one in code]
+    try:
+        found = _found(space, program, source, subjects, seconds) if subjects else {}
+    except SnapshotError:
+        found = {}
+    return [one for one in code if one.variant in found and found[one.variant].reason is None]
 
 
 def _found(

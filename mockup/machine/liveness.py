@@ -6,7 +6,7 @@ what certainly writes a whole register ends its life.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -242,17 +242,24 @@ class Liveness:
         return {name for after in block.successors for name in self.at_start[after]}
 
     def _through(self, start: int, address: int) -> frozenset[Name]:
+        live = frozenset(self._end(start))
+        for at, found in self.each(start):
+            if at < address:
+                break
+            live = found
+        return live
+
+    def each(self, start: int) -> Iterator[tuple[int, frozenset[Name]]]:
+        """The places that are live before each instruction of the block that begins at ``start``, the last one first."""
         live = self._end(start)
         insns = self.cfg.blocks[start].insns
         for number, insn in reversed(list(enumerate(insns))):
-            if insn.address < address:
-                break
             called = self.cfg.calls.get(insn.address)
             used, killed = _call(called.name, insns[:number]) if called is not None else uses_and_kills(insn)
             if called is not None and called.target is None:
                 used |= {_name(place) for place in _named(insn)}
             live = (live - killed) | used
-        return frozenset(live)
+            yield insn.address, frozenset(live)
 
     def before(self, start: int, address: int) -> frozenset[Name]:
         """The places that are live before the instruction at ``address`` of the block that begins at ``start``."""

@@ -10,7 +10,18 @@ Promise = Literal["plain", "restrict", "lanes", "simd"]
 """What the source says beyond the layout: nothing; arrays that do not overlap; also a loop over each block's elements inside
 of the others; also loops whose iterations are independent, in vector types."""
 Form = Literal[
-    "", "again", "scalar", "unrolled", "blocks", "placed", "reindexed", "replay", "wrong", "wrong-writes", "wrong-values"
+    "",
+    "again",
+    "scalar",
+    "unrolled",
+    "blocks",
+    "placed",
+    "reindexed",
+    "replay",
+    "wrong",
+    "wrong-writes",
+    "wrong-values",
+    "machine",
 ]
 
 PLACEMENTS = 3
@@ -100,6 +111,16 @@ PLACED = Variant("identity", form="placed")
 IDENTITY_REINDEXED = Variant("identity", form="reindexed")
 """The unchanged layout in a buffer of its own, reached as other layouts are: where these test addresses, and make indices of
 pointers, so does it (``docs/decisions/0067``)."""
+
+
+def machine_code(layout: str) -> Variant:
+    """The original's machine code on a candidate's layout: only its addresses are re-indexed (``docs/decisions/0115``)."""
+    return Variant(layout, form="machine")
+
+
+def machine_code_beside(layout: str) -> Variant:
+    """The same on the unchanged layout, reached by what reaches that candidate's."""
+    return Variant(IDENTITY.layout, form="machine", reached=(layout,))
 
 
 def reindexed_for(structures: Collection[str]) -> Variant:

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from layout_advise.decide.decision import Decision
-from layout_advise.decide.requests import Answer, Asking, MeasureMore, Request, RunLive, TimeInProgram
+from layout_advise.decide.requests import (
+    Answer,
+    Asking,
+    CodeTimes,
+    MeasureMore,
+    Request,
+    RunLive,
+    TimeCode,
+    TimeInProgram,
+)
 from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original
 from layout_advise.measure.live_outcome import LiveTrial
 from layout_advise.measure.setup import Bench, Contest
@@ -28,6 +37,7 @@ class KindAtMachine:
     in_program_ns: float | None = None
     most_restores: int = 0
     live: Mapping[Variant, LiveTrial] = field(default_factory=dict)
+    code: CodeTimes | None = None
 
     def more(self, first: Timings) -> Timings | None:
         """Twice as many processes, as long as there are not more than ``most_restores``."""
@@ -74,6 +84,8 @@ def _answer(request: Request, kind: KindAtMachine) -> Answer:
         return kind.in_program_ns
     if isinstance(request, MeasureMore):
         return kind.more(request.first)
+    if isinstance(request, TimeCode):
+        return kind.code
     if isinstance(request, RunLive):
         return kind.live.get(request.variant, LiveTrial(None, "nobody runs it"))
     built = kind.rebuild(request.variant, kind.times.contest.compared_with(request.variant), request.places)

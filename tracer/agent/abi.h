@@ -16,6 +16,11 @@
  *                                                what a word of the program, at an old address, is in the new layout: there a
  *                                                pointer may be the number of an element. Missing where there are no such.
  *
+ * Or, in the place of la_run, the hotspot's machine code with other addresses in it (mockup/readdressed):
+ *
+ *   const struct la_code la_code;                what the agent maps and enters as it enters the original
+ *   void la_settle(const struct la_context *, uint8_t *code);  the buffers are there: completes the mapped code
+ *
  * All memory comes from the agent, but for buffers that are arrays of the mock-up's own (`own`). A mock-up calls pure libm functions (mockup/lift/calls.py has
  * the names); in a parallel region OpenMP's runtime (mockup/machine/openmp_runtime.py), elsewhere the program's machine code
  * where the hotspot does (opaque.h, docs/decisions/0059).
@@ -46,6 +51,12 @@ struct la_buffer_spec {
     uint64_t offset;  /* wanted distance from the start of a page, a multiple of 64 */
     uint64_t like;    /* address in the program whose kind of page (huge or not) to use */
     uint8_t *own;     /* an array in the mock-up, from a page's start, of offset + bytes; NULL: the agent allocates */
+};
+
+struct la_code {
+    uint64_t at, bytes; /* where in memory it belongs */
+    uint64_t entry;     /* the address that is entered */
+    const uint8_t *image;
 };
 
 /* Only the check build writes here. A record is (address in the OLD layout) | site << 48, as in a trace. */

@@ -337,6 +337,8 @@ struct la_variant {
     const struct la_buffer_spec *spec;
     void (*copy_in)(struct la_context *);
     void (*run)(struct la_context *);
+    const struct la_code *code; /* machine code that is run instead, or NULL; it leaves its results where the original does */
+    void (*settle)(const struct la_context *, uint8_t *code);
     void (*copy_out)(struct la_context *);
     void (*enter)(const struct la_context *, int64_t *); /* with run_entered; NULL: its calls bring nothing along */
     void (*run_entered)(struct la_context *);
@@ -374,6 +376,7 @@ void la_replay_of(uint64_t target); /* what la_replay_batch needs to know */
 void la_replay_at(uint64_t target, struct la_registers *in);
 uint64_t *la_map_records(const char *path, uint64_t capacity); /* a file on tmpfs; NULL */
 int la_map_image(uint64_t at, uint64_t bytes, const char *name); /* a file of the run folder; -1 */
+int la_map_code(uint64_t at, uint64_t bytes, const void *image); /* -1: its place is taken */
 
 /* team.c: the hotspot is the body of a parallel region, the parked call that of the function that starts the region */
 #define LA_MAX_TEAM 256u

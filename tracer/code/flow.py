@@ -111,6 +111,11 @@ def used_registers(insn: Any, name: str) -> int:
     return sum(1 << number for number in numbers)
 
 
+def implicit_registers(name: str) -> frozenset[int]:
+    """The general registers that an instruction with this mnemonic may write without naming them."""
+    return frozenset(_IMPLICIT.get(name, ()))
+
+
 def reads_flags(name: str) -> bool:
     """Returns whether the instruction depends on the flags."""
     return name.startswith(_FLAG_READERS) and name != "jmp"

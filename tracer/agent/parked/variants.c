@@ -55,8 +55,8 @@ void la_call(struct la_variant *v)
         return;
     }
     la_rewind_batch(v);
-    if (v == &la_variants[0]) {
-        replay_setup(la_parked.rip, &la_parked);
+    if (v == &la_variants[0] || v->code) {
+        replay_setup(v->code ? v->code->entry : la_parked.rip, &la_parked);
         if (la_batch.count)
             la_replay_batch();
         else
@@ -81,6 +81,7 @@ struct la_reply la_cmd_load(const struct la_command *c)
     void *place = so ? dlsym(so, "la_place") : NULL; /* it may be missing: the words for that are allocated, too */
     void *value = so ? dlsym(so, "la_value") : NULL;
     const uint32_t *entered = so ? dlsym(so, "la_entered") : NULL;
+    const struct la_code *code = so ? dlsym(so, "la_code") : NULL;
     if (so)
         dlerror();
     la_aside = 0;
@@ -90,7 +91,9 @@ struct la_reply la_cmd_load(const struct la_command *c)
     const uint32_t *abi = dlsym(so, "la_abi"), *count = dlsym(so, "la_buffer_count");
     v->spec = dlsym(so, "la_buffers");
     *(void **)&v->copy_in = dlsym(so, "la_copy_in");
-    *(void **)&v->run = dlsym(so, "la_run");
+    v->code = code;
+    *(void **)&v->run = code ? NULL : dlsym(so, "la_run");
+    *(void **)&v->settle = code ? dlsym(so, "la_settle") : NULL;
     *(void **)&v->copy_out = dlsym(so, "la_copy_out");
     *(void **)&v->place = place;
     *(void **)&v->value = value;
@@ -101,12 +104,14 @@ struct la_reply la_cmd_load(const struct la_command *c)
     }
     if (count && *count > LA_MAX_BUFFERS)
         return la_fail("the mock-up has more arrays than can be handed to it (LA_MAX_BUFFERS in abi.h)");
-    if (!abi || *abi != LA_ABI || !count || (*count && !v->spec) || !v->copy_in || !v->run || !v->copy_out ||
-        (entered && (!v->enter || !v->run_entered)))
+    if (!abi || *abi != LA_ABI || !count || (*count && !v->spec) || !v->copy_in || !v->copy_out ||
+        !(v->code ? v->settle != NULL : v->run != NULL) || (entered && (!v->enter || !v->run_entered)))
         return la_fail("not a mock-up of this version (abi.h)");
     v->context = la_memory(la_up(sizeof *v->context, LA_PAGE));
     if (!v->context)
         return la_fail("no memory for the mock-up's context");
+    if (v->code && la_map_code(v->code->at, v->code->bytes, v->code->image))
+        return la_fail("its machine code has no place near the original's");
     v->context->abi = LA_ABI;
     v->context->buffer_count = *count;
     la_copy(&v->context->in, &la_parked, sizeof la_parked);
@@ -220,6 +225,8 @@ const char *la_fill_buffers(struct la_variant *v, int poison)
         if (poison)
             la_fill(v->context->buffers[i], poison_byte, v->spec[i].bytes);
     }
+    if (v->code)
+        v->settle(v->context, (uint8_t *)v->code->at);
     v->copy_in(v->context);
     v->filled = 1;
     const char *failed = enter_calls(v);
@@ -388,13 +395,14 @@ struct la_reply la_cmd_run(const struct la_command *c)
     la_team_checked();
     if (r.status)
         return r;
-    if (!v->context) {
+    if (!v->context || v->code) {
         la_unpack_vectors(la_after_xsave, &original_out);
         original_out.fs_base = la_parked.fs_base;
         original_out.rip = la_config.exits ? la_exit_taken() : la_replay_state.slot;
-        la_copy(&out.registers, &original_out, sizeof original_out);
-        return run_answer(&out);
+        la_copy(v->context ? &v->context->out : &out.registers, &original_out, sizeof original_out);
     }
+    if (!v->context)
+        return run_answer(&out);
     la_put_old(v);
     v->copy_out(v->context);
     const struct la_check *check = &v->context->check;
@@ -443,16 +451,22 @@ void la_records_in_child(void)
         la_mmap(traced_records, traced_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1);
 }
 
+int la_map_code(uint64_t at, uint64_t bytes, const void *image)
+{
+    if (la_mmap((void *)at, la_up(bytes, LA_PAGE), PROT_READ | PROT_WRITE | PROT_EXEC,
+                MAP_PRIVATE | MAP_ANONYMOUS | 0x100000 /* MAP_FIXED_NOREPLACE */, -1) != (void *)at)
+        return -1;
+    la_copy((void *)at, image, bytes);
+    return 0;
+}
+
 int la_map_image(uint64_t at, uint64_t bytes, const char *name)
 {
     char path[4096];
     uint64_t room;
     la_join(path, la_folder, name, "");
     char *image = la_read_file(path, &room);
-    int failed = !image || la_mmap((void *)at, la_up(bytes, LA_PAGE), PROT_READ | PROT_WRITE | PROT_EXEC,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | 0x100000 /* MAP_FIXED_NOREPLACE */, -1) != (void *)at;
-    if (!failed)
-        la_copy((void *)at, image, bytes);
+    int failed = !image || la_map_code(at, bytes, image);
     la_free_file(image, room);
     return failed ? -1 : 0;
 }

@@ -24,7 +24,6 @@ from layout_advise.errors import RefusedError
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.backends.clone.dispatcher import write_dispatcher
 from layout_advise.tracer.backends.clone.header import (
-    CALL,
     END,
     GIVE_FLAGS,
     HEADER_BYTES,
@@ -36,12 +35,12 @@ from layout_advise.tracer.backends.clone.header import (
     SAVE1,
     SAVE2,
     SAVED_RAX,
-    TARGET,
     mark,
     slot,
     stop_recording,
 )
 from layout_advise.tracer.backends.clone.lane_code import LaneCode
+from layout_advise.tracer.backends.clone.relocated import Relocated
 from layout_advise.tracer.backends.clone.segments import Segment, cut, live_flags, segment
 from layout_advise.tracer.code.instructions import Instruction, decode, functions_of, leaders, references_of
 from layout_advise.tracer.code.operands import RAX, RCX, RSP, OperandAddress
@@ -78,6 +77,7 @@ class _CloneBuilder:
     def __init__(self, region: Region, code: Mapping[int, Instruction], address: int) -> None:
         self.region, self.code, self.address = region, code, address
         self.out = Assembler(address)
+        self.relocated = Relocated(self.out, code)
         self.constants: dict[int, int] = {}
         self.live = live_flags(code)
         self.ids: dict[int, int] = {}
@@ -103,18 +103,18 @@ class _CloneBuilder:
         slow = {insn.address for seg in segments for insn in seg.inside} if self.tables else set()
         for seg in segments:
             self.segment(seg, "fast")
-            self.connect(seg.code[-1], "fast")
+            self.relocated.connect(seg.code[-1], "fast")
         for address in sorted(slow):
             insn = self.code[address]
             self.segment(segment((insn,)), "slow")
             if insn.falls_through:
-                self.go(JMP, "slow" if insn.end in slow else "fast", insn.end)
+                self.relocated.go(JMP, "slow" if insn.end in slow else "fast", insn.end)
         for stub in self.overflows:
             self.overflow(*stub)
         for insn in self.code.values():
             out.label(("plain", insn.address))
-            self.copy(insn, "plain")
-            self.connect(insn, "plain")
+            self.relocated.put(insn, "plain")
+            self.relocated.connect(insn, "plain")
         if self.indirect:
             ranges = tuple(self.ranges.values())
             write_dispatcher(out, "fast", ranges, lambda a: ("slow" if a in slow else "fast", a) if a in self.code else None)
@@ -129,16 +129,7 @@ class _CloneBuilder:
         out.load(RAX, slot(out, END))
         out.store(slot(out, LIMIT), RAX)
         out.load(RAX, slot(out, SAVED_RAX))
-        self.go(JMP, "fast", self.region.entry)
-
-    def go(self, opcode: bytes, copy: str, target: int) -> None:
-        """A direct branch to the instruction at ``target``: in this image if it is here, else where it has always been."""
-        self.out.branch(opcode, (copy, target) if target in self.code else target)
-
-    def connect(self, insn: Instruction, copy: str) -> None:
-        """A jump where the next instruction in memory is not the next one in the image."""
-        if insn.falls_through and insn.end not in self.code:
-            self.go(JMP, copy, insn.end)
+        self.relocated.go(JMP, "fast", self.region.entry)
 
     # ---- one segment ----
 
@@ -163,7 +154,7 @@ class _CloneBuilder:
             closing = position == seg.last
             if closing and insn.flow != "next":
                 self.tail(seg, records)
-            self.copy(insn, "fast")
+            self.relocated.put(insn, "fast", once=True)
             if closing and insn.flow == "next":
                 self.tail(seg, records)
             if insn.repeat:
@@ -255,56 +246,3 @@ class _CloneBuilder:
         out.load(other, slot(out, SAVE2))
         stop_recording(out)
         out.branch(JMP, ("plain", insn.address))
-
-    # ---- the original instructions ----
-
-    def copy(self, insn: Instruction, copy: str) -> None:
-        """The instruction itself, relocated; ``copy`` is where its jumps stay."""
-        out = self.out
-        if insn.flow == "jump":
-            assert insn.target is not None
-            self.go(JMP, copy, insn.target)
-        elif insn.flow == "call":
-            assert insn.target is not None
-            self.go(CALL, copy, insn.target)
-        elif insn.flow == "branch":
-            assert insn.target is not None
-            self.go(bytes([0x0F, 0x80 | _condition(insn.code)]), copy, insn.target)
-        elif insn.flow == "loop":
-            assert insn.target is not None
-            out.raw(insn.code[:-1] + b"\x02\xeb\x05")  # loop +2; jmp +5
-            self.go(JMP, copy, insn.target)
-        elif insn.flow in ("jump-indirect", "call-indirect"):
-            self.indirectly(insn, copy)
-        elif insn.relative_at >= 0:
-            out.raw(insn.code[: insn.relative_at])
-            rest = insn.code[insn.relative_at + 4 :]
-            out.relative(insn.relative_to, len(rest))
-            out.raw(rest)
-        elif insn.repeat and copy != "plain":
-            at = insn.code.index(insn.repeat)
-            out.raw(insn.code[:at] + insn.code[at + 1 :])
-        else:
-            out.raw(insn.code)
-
-    def indirectly(self, insn: Instruction, copy: str) -> None:
-        """Fetches the original target; the dispatcher finds out where it is in this image."""
-        out = self.out
-        out.store(slot(out, SAVED_RAX), RAX)
-        if insn.register is not None:
-            out.store(slot(out, TARGET), insn.register)
-        else:
-            out.load(RAX, insn.accesses[0].memory)
-            out.store(slot(out, TARGET), RAX)
-            out.load(RAX, slot(out, SAVED_RAX))
-        out.branch(JMP if insn.flow == "jump-indirect" else CALL, f"dispatch {copy}")
-
-
-def _condition(code: bytes) -> int:
-    """The condition of a jcc: in the low half of its opcode byte, short (7x) or near (0F 8x)."""
-    for at, byte in enumerate(code):
-        if byte == 0x0F:
-            return code[at + 1] & 15
-        if 0x70 <= byte < 0x80:
-            return byte & 15
-    raise RefusedError("no clone", f"{code.hex()} is no conditional jump")

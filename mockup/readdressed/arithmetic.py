@@ -1,0 +1,133 @@
+"""From an old address to the new one in two to ten instructions, modulo 2^64.
+
+The four forms, of which each does what the ones before it do, with other words: ``old + word``; ``old * word + word``; a
+shift behind that, where the new step is less even than the old one; the element's number, for blocks. What is timed beside a
+candidate with the layout unchanged has the candidate's form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from layout_advise.mockup.evidence.binding import Key
+from layout_advise.mockup.readdressed.moves import RING, Move
+from layout_advise.tracer.backends.clone.assembler import Assembler
+from layout_advise.tracer.code.operands import OperandAddress
+
+
+class Form(IntEnum):
+    """What is done with an old address, by how much that is."""
+
+    ADDED = 0
+    SCALED = 1
+    SHIFTED = 2
+    NUMBERED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word in the image's header: ``value``, and where it is ``placed`` the address of the new arrays' memory."""
+
+    value: int
+    placed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """How the place of a :class:`~layout_advise.mockup.readdressed.moves.Move` is worked out. ``shift`` and ``block_shift``
+    are numbers in the code, everything else is a word: the layout itself hangs on these only."""
+
+    move: Move
+    form: Form
+    shift: int = 1
+    block_shift: int = 1
+
+    @property
+    def registers(self) -> int:
+        """How many registers it takes: the address, and one more."""
+        return 2 if self.form is Form.NUMBERED else 1
+
+    def __str__(self) -> str:
+        m = self.move
+        steps = f"{m.steps.stride} * k"
+        if m.steps.block:
+            steps = f"{m.steps.further} * (k / {m.steps.block}) + {m.steps.stride} * (k % {m.steps.block})"
+        return f"{m.start:#x} + {m.step} * k is at {m.offset} + {steps}"
+
+    def write(self, out: Assembler, registers: Sequence[int], at: Callable[[Word], OperandAddress]) -> None:
+        """Makes the new address of the old one in the first of ``registers``; ``at`` is where a word is. Flags change."""
+        move, t = self.move, registers[0]
+        place = Word(move.offset, placed=True)
+        if self.form is Form.ADDED:
+            _add(out, t, at(Word(move.offset - move.start, placed=True)))
+            return
+        if self.form is Form.SCALED:
+            factor = move.inverse * (move.steps.stride >> move.even) % RING
+            _multiply(out, t, at(Word(factor)))
+            _add(out, t, at(Word((move.offset - move.start * factor) % RING, placed=True)))
+            return
+        if self.form is Form.SHIFTED:  # the new step times 2^shift, of the element's number
+            factor = move.inverse * ((move.steps.stride << self.shift) >> move.even) % RING
+            _multiply(out, t, at(Word(factor)))
+            _add(out, t, at(Word(-move.start * factor % RING)))
+            _shift(out, t, self.shift)
+            _add(out, t, at(place))
+            return
+        factor, u = move.inverse, registers[1]
+        _multiply(out, t, at(Word(factor)))
+        _add(out, t, at(Word(-move.start * factor % RING)))
+        if move.even:
+            _shift(out, t, move.even)
+        _copy(out, u, t)
+        _shift(out, u, self.block_shift)
+        beyond = move.steps.further - move.steps.block * move.steps.stride if move.steps.block else 0
+        _multiply(out, u, at(Word(beyond % RING)))
+        _multiply(out, t, at(Word(move.steps.stride)))
+        _add_register(out, t, u)
+        _add(out, t, at(place))
+
+
+def form_of(move: Move) -> Form:
+    """The least form that the move needs."""
+    if move.steps.block:
+        return Form.NUMBERED
+    if move.steps.stride == move.step:
+        return Form.ADDED
+    return Form.SCALED if move.steps.stride % (1 << move.even) == 0 else Form.SHIFTED
+
+
+def arithmetic_of(moves: Mapping[Key, Move], least: Mapping[Key, Form] | None = None) -> dict[Key, Arithmetic]:
+    """How each move is worked out, by no lesser form than ``least`` asks for."""
+    found = {}
+    for key, move in moves.items():
+        form = max(form_of(move), (least or {}).get(key, Form.ADDED))
+        stride = move.steps.stride
+        shift = max(1, move.even - ((stride & -stride).bit_length() - 1)) if stride else 1
+        found[key] = Arithmetic(move, form, shift, max(1, move.steps.block.bit_length() - 1))
+    return found
+
+
+def _rex(reg: int, rm: int) -> int:
+    return 0x48 | reg >> 3 << 2 | rm >> 3
+
+
+def _multiply(out: Assembler, register: int, word: OperandAddress) -> None:
+    out.operate(b"\x0f\xaf", register, word)
+
+
+def _add(out: Assembler, register: int, word: OperandAddress) -> None:
+    out.operate(b"\x03", register, word)
+
+
+def _shift(out: Assembler, register: int, by: int) -> None:
+    out.raw(bytes([_rex(0, register), 0xC1, 0xE8 | register & 7, by]))
+
+
+def _copy(out: Assembler, to: int, source: int) -> None:
+    out.raw(bytes([_rex(source, to), 0x89, 0xC0 | (source & 7) << 3 | to & 7]))
+
+
+def _add_register(out: Assembler, to: int, source: int) -> None:
+    out.raw(bytes([_rex(source, to), 0x01, 0xC0 | (source & 7) << 3 | to & 7]))

@@ -1,0 +1,201 @@
+"""A copy of a region's machine code in which moved accesses go to a new layout, as bytes for a place in memory.
+
+The image is laid out as a tracing clone's, with one copy that records nothing::
+
+    header: words of the address arithmetic, saved registers | entry | code | where indirect jumps go
+
+Of each moved operand the old address is made in a free register, and the new one of it; then the instruction goes to what
+that register points to. All other instructions are those of the original, so what it takes to run it with the layout
+unchanged is what the arithmetic takes, and nothing that a compiler would make of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from layout_advise.errors import RefusedError
+from layout_advise.mockup.evidence.binding import Key
+from layout_advise.mockup.readdressed.arithmetic import Arithmetic, Word
+from layout_advise.mockup.readdressed.moves import RING, Moves
+from layout_advise.mockup.readdressed.operand import at_register
+from layout_advise.mockup.readdressed.registers import registers_of
+from layout_advise.mockup.readdressed.stretches import Stretch, stretches
+from layout_advise.tracer.backends.clone.assembler import Assembler
+from layout_advise.tracer.backends.clone.dispatcher import write_dispatcher
+from layout_advise.tracer.backends.clone.header import (
+    GIVE_FLAGS,
+    HEADER_BYTES,
+    JMP,
+    KEEP_FLAGS,
+    MARKS,
+    SAVED_FLAGS,
+    SAVED_RAX,
+    slot,
+)
+from layout_advise.tracer.backends.clone.relocated import Relocated
+from layout_advise.tracer.backends.clone.segments import live_flags
+from layout_advise.tracer.code.instructions import Instruction, decode, functions_of
+from layout_advise.tracer.code.operands import RAX, RSP, OperandAccess, OperandAddress
+from layout_advise.tracer.code.region import Region
+
+COPY = "plain"
+STOP = b"\x0f\x0b"
+"""``ud2``: an access that was never traced, and may be one to what is re-laid."""
+SAVED = 256
+"""Where in the header the registers are that are put aside."""
+MOST_WORDS = (HEADER_BYTES - MARKS) // 8
+LOOP_STEP = 32
+"""Where a loop begins, modulo so many bytes, it begins in the copy."""
+_NOPS = tuple(map(bytes.fromhex, ("", "90", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000")))
+"""Instructions that do nothing, by their length."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeImage:
+    """The bytes of the copy, for ``address``, where ``entry`` is entered. ``words`` are those that need the place of the
+    new arrays, by their distance from the start. ``moved`` are the instructions whose operand is moved,
+    as address, and how the new one is made."""
+
+    address: int
+    entry: int
+    image: bytes
+    words: Mapping[int, Word]
+    moved: tuple[tuple[int, str], ...]
+
+
+def build_image(
+    region: Region, moves: Moves, arithmetic: Mapping[Key, Arithmetic], address: int, shift: int = 0
+) -> CodeImage:
+    """The copy of ``region`` and its callees for ``address`` (a page boundary within 1 GB of it). Its
+    loops begin ``shift`` bytes further into a line than those of the original.
+
+    Raises RefusedError where an instruction cannot be moved, RemapError or NotLiftedError where one is no access that is
+    known.
+    """
+    code = decode(region)
+    builder = _Builder(region, code, moves, arithmetic, address, shift)
+    image = builder.build()
+    return CodeImage(address, address + HEADER_BYTES, image, builder.words, tuple(builder.moved))
+
+
+@dataclass(slots=True)
+class _Builder:
+    region: Region
+    code: Mapping[int, Instruction]
+    moves: Moves
+    arithmetic: Mapping[Key, Arithmetic]
+    address: int
+    shift: int
+    words: dict[int, Word] = field(default_factory=dict)
+    moved: list[tuple[int, str]] = field(default_factory=list)
+    places: dict[Word, int] = field(default_factory=dict)
+    out: Assembler = field(init=False)
+    at: dict[int, Stretch] = field(default_factory=dict)
+
+    def build(self) -> bytes:
+        """All of it."""
+        self.out = out = Assembler(self.address)
+        self._look()
+        relocated = Relocated(out, self.code)
+        heads = {
+            i.target for i in self.code.values() if i.flow == "branch" and i.target is not None and i.target <= i.address
+        }
+        out.raw(bytes(HEADER_BYTES))
+        relocated.go(JMP, COPY, self.region.entry)
+        for insn in self.code.values():
+            if insn.address in heads:
+                self.pad((insn.address + self.shift - out.here) % LOOP_STEP)
+            out.label((COPY, insn.address))
+            self.instruction(insn, relocated)
+            relocated.connect(insn, COPY)
+        if any(insn.flow.endswith("indirect") for insn in self.code.values()):
+            ranges = {r.start: r for function in functions_of(self.region) for r in function.ranges}
+            write_dispatcher(out, COPY, tuple(ranges.values()), lambda a: (COPY, a) if a in self.code else None)
+        for word, place in self.places.items():
+            if not word.placed:
+                out.text[place : place + 8] = (word.value % RING).to_bytes(8, "little")
+        return out.finish()
+
+    def _look(self) -> None:
+        """Which instructions are moved, and in which registers."""
+        for (address, operand), how in self.arithmetic.items():
+            insn = self.code.get(address)
+            if insn is None:
+                raise RefusedError("no copy of the code", f"the access at {address:#x} is made by code that is not copied")
+            memory = next(a.memory for a in insn.accesses if a.operand == operand)
+            plain = len(insn.accesses) == 1 and insn.flow == "next" and not insn.repeat and insn.lanes is None
+            if not plain or memory.fs or memory.narrow:
+                raise RefusedError(
+                    f"`{insn.name}` at {address:#x} is not re-indexed", "its address is not an operand of its own"
+                )
+            self.moved.append((address, str(how)))
+        for one in stretches(self.code, self.arithmetic, registers_of(self.region), live_flags(self.code)):
+            self.at |= dict.fromkeys(one.distances, one)
+
+    def pad(self, size: int) -> None:
+        """Bytes that do nothing, in as few instructions as may be."""
+        while size:
+            step = min(size, len(_NOPS) - 1)
+            self.out.raw(_NOPS[step])
+            size -= step
+
+    def instruction(self, insn: Instruction, relocated: Relocated) -> None:
+        """One instruction, its memory operand moved where that goes to what is re-laid."""
+        stretch = self.at.get(insn.address)
+        if stretch is not None:
+            self.access(insn, stretch)
+        elif any(self._may_move(insn, a) for a in insn.accesses):
+            self.out.raw(STOP)
+        else:
+            relocated.put(insn, COPY)
+
+    def _may_move(self, insn: Instruction, access: OperandAccess) -> bool:
+        """Whether what was never traced may go to what is re-laid: not what is in the frame, or at an address of its own."""
+        memory = access.memory
+        known = (insn.address, access.operand) in self.moves.kept
+        return not known and memory.base != RSP and memory.target is None and not memory.fs and insn.flow == "next"
+
+    def access(self, insn: Instruction, stretch: Stretch) -> None:
+        """The instruction at the new address, which is made before the first one of a stretch."""
+        out = self.out
+        if insn.address == stretch.first:
+            for register, number in stretch.saved:
+                out.store(slot(out, SAVED + 8 * number), register)
+            out.lea(stretch.registers[0], stretch.memory)
+            self.keep_flags(stretch.flags)
+            stretch.how.write(out, stretch.registers, self.word)
+            self.give_flags(stretch.flags)
+        out.raw(at_register(insn.code, stretch.registers[0], stretch.distances[insn.address]))
+        early, late = stretch.saved_twice
+        for register, number in early if insn.address == stretch.first else ():
+            out.load(register, slot(out, SAVED + 8 * number))
+        for register, number in late if insn.address == stretch.last else ():
+            out.load(register, slot(out, SAVED + 8 * number))
+
+    def keep_flags(self, live: bool) -> None:
+        """The flags are put aside, and rax is what it was."""
+        if live:
+            out = self.out
+            out.store(slot(out, SAVED_RAX), RAX)
+            out.raw(KEEP_FLAGS)
+            out.store(slot(out, SAVED_FLAGS), RAX)
+
+    def give_flags(self, live: bool) -> None:
+        """The flags are what they were."""
+        if live:
+            out = self.out
+            out.load(RAX, slot(out, SAVED_FLAGS))
+            out.raw(GIVE_FLAGS)
+            out.load(RAX, slot(out, SAVED_RAX))
+
+    def word(self, word: Word) -> OperandAddress:
+        """Where a word of the arithmetic is."""
+        at = self.places.get(word)
+        if at is None:
+            at = self.places[word] = MARKS + 8 * len(self.places)
+            if len(self.places) > MOST_WORDS:
+                raise RefusedError("no copy of the code", "too many accesses are moved")
+            if word.placed:
+                self.words[at] = word
+        return slot(self.out, at)

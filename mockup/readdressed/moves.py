@@ -1,0 +1,203 @@
+"""Where each memory operand of a region's machine code goes in another layout, as arithmetic on its old address.
+
+A reference that goes to one place of its elements has the old address ``start + step * k`` in element ``k``, so ``k`` is an
+exact quotient: a multiplication by the inverse of the odd part of ``step``, modulo 2^64, and a shift. What a compiler would
+do with an index is done with an address, by two to ten instructions; pointers in registers and memory stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+from layout_advise.errors import RemapError
+from layout_advise.layoutalgebra.derive.structure import (
+    Axis,
+    Candidate,
+    FieldMap,
+    Relayout,
+    Structure,
+    first_buffers,
+    new_buffers,
+)
+from layout_advise.mockup.emit.frame import PAGE, buffer_starts
+from layout_advise.mockup.emit.statics import MOST_BYTES
+from layout_advise.mockup.evidence.binding import Binding, Key, bind_references
+from layout_advise.mockup.evidence.streams import residue
+from layout_advise.mockup.remap.field_runs import uncovered
+from layout_advise.mockup.remap.plan import RemapPlan
+from layout_advise.tracer.trace.trace import Reference, Trace
+
+RING = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How far element ``k`` lies from the first one in a new array: ``stride * k``, or, in blocks of ``block`` elements (a
+    power of two; 0: none), ``further * (k // block) + stride * (k % block)``; all in bytes."""
+
+    stride: int
+    block: int = 0
+    further: int = 0
+
+    def at(self, k: int) -> int:
+        """The distance of element ``k``."""
+        return self.stride * k if not self.block else self.further * (k // self.block) + self.stride * (k % self.block)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The new place of the accesses of a reference: of element ``k``, whose old address is ``start + step * k``, it is
+    ``offset + steps.at(k)`` bytes into the memory that all new arrays share."""
+
+    start: int
+    step: int
+    offset: int
+    steps: Steps
+
+    @property
+    def even(self) -> int:
+        """How many times 2 divides the old step."""
+        return (self.step & -self.step).bit_length() - 1
+
+    @property
+    def inverse(self) -> int:
+        """The inverse, modulo 2^64, of the odd part of the old step."""
+        return pow(self.step >> self.even, -1, RING)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """One piece of memory of ``bytes`` for all new arrays: each has pages of its own from ``pages[number]`` on, and begins
+    ``heads[number]`` bytes into the first. How far they lie apart is known when the code is made."""
+
+    pages: tuple[int, ...]
+    heads: tuple[int, ...]
+    bytes: int
+
+
+def arrays_of(candidate: Candidate) -> Arrays:
+    """The memory of a candidate's arrays. Raises RemapError where code could not reach all of it."""
+    pages, at = [], 0
+    heads = buffer_starts(candidate.relayouts, 0)
+    for (_, buffer), head in zip(new_buffers(candidate.relayouts), heads, strict=True):
+        pages.append(at)
+        at += -(-(head + max(buffer.bytes, 1)) // PAGE) * PAGE
+    if at > MOST_BYTES:
+        raise RemapError(f"candidate {candidate.id}", "its arrays are too large to lie in one piece")
+    return Arrays(tuple(pages), tuple(heads), at)
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The moves of a candidate by reference, and the memory of its arrays; ``kept`` are the references that were traced and
+    stay where they are, ``outward`` the fields, as (structure id, field number), that are written."""
+
+    candidate: Candidate
+    arrays: Arrays
+    binding: Binding
+    of: Mapping[Key, Move]
+    kept: frozenset[Key]
+    outward: frozenset[tuple[str, int]]
+
+    @property
+    def plan(self) -> RemapPlan:
+        """What a conversion has to know of it."""
+        return RemapPlan(written=self.outward)
+
+
+def moves_of(candidate: Candidate, trace: Trace, structures: Sequence[Structure]) -> Moves:
+    """The moves of every traced reference to what ``candidate`` re-lays. Raises RemapError where one of them is no move, or
+    the elements lie behind pointers, in several blocks or in a choice of them."""
+    binding = bind_references(trace, structures)
+    firsts, arrays = first_buffers(candidate.relayouts), arrays_of(candidate)
+    layouts = {r.structure.id: (r, first) for r, first in zip(candidate.relayouts, firsts, strict=True)}
+    for name, (layout, _) in layouts.items():
+        if name in binding.impossible:
+            raise RemapError(f"candidate {candidate.id}", binding.impossible[name])
+        _check_grid(layout)
+    found: dict[Key, Move] = {}
+    outward: set[tuple[str, int]] = set()
+    for key in binding.streams:
+        reference = binding.reference_of[key]
+        for name in filter(layouts.__contains__, binding.reached_by(key)):
+            if key in binding.shared:
+                raise RemapError(f"the reference at {key[0]:#x}", "it reaches other memory too")
+            layout, first = layouts[name]
+            found[key] = _move(layout, first, arrays, reference, binding)
+            if reference.kind != "read":
+                outward |= {(name, m.field) for m in _fields_of(layout, found[key], reference)}
+    return Moves(candidate, arrays, binding, found, frozenset(binding.streams) - frozenset(found), frozenset(outward))
+
+
+def _check_grid(layout: Relayout) -> None:
+    structure = layout.structure
+    in_a_row = all(a.stride == b.count * b.stride for a, b in pairwise(structure.dims))
+    if not structure.placed or layout.chosen is not None or not in_a_row:
+        raise RemapError(f"structure {structure.name}", "its elements do not follow each other")
+
+
+def _fields_of(layout: Relayout, move: Move, reference: Reference) -> list[FieldMap]:
+    """The maps of the fields that an access has bytes of."""
+    structure = layout.structure
+    places = {(move.start + at - structure.base) % structure.element_bytes for at in range(reference.bytes)}
+    spans = ((m, structure.fields[m.field]) for m in layout.fields)
+    return [m for m, f in spans if any(f.offset <= place < f.offset + f.bytes for place in places)]
+
+
+def _move(layout: Relayout, first: int, arrays: Arrays, reference: Reference, binding: Binding) -> Move:
+    structure, where = layout.structure, f"the reference at {reference.pc:#x}"
+    size = structure.element_bytes
+    rest = residue(binding.streams[reference.pc, reference.operand], structure.base, size)
+    if rest is None:
+        raise RemapError(where, "it goes to several places of an element")
+    begin, steps = _place(layout, rest, where)
+    for at in range(1, reference.bytes):
+        inner, local = divmod(rest + at, size)
+        place, other = _place(layout, local, where)
+        if (other, place[0]) != (steps, begin[0]) or (inner and steps.block):
+            raise RemapError(where, "what it accesses is not in one place in the new layout")
+        if place[1] + steps.at(inner) != begin[1] + at:
+            raise RemapError(where, "what it accesses does not lie together in the new layout")
+    number = first + begin[0]
+    return Move(structure.base + rest, size, arrays.pages[number] + arrays.heads[number] + begin[1], steps)
+
+
+def _place(layout: Relayout, local: int, where: str) -> tuple[tuple[int, int], Steps]:
+    """The buffer and the offset of byte ``local`` of the first element, and how the others follow it."""
+    structure = layout.structure
+    for mapped in layout.fields:
+        field = structure.fields[mapped.field]
+        if field.offset <= local < field.offset + field.bytes:
+            return (mapped.buffer, mapped.offset + local - field.offset), _steps(layout, mapped, where)
+    raise RemapError(where, uncovered(structure, local, 1))
+
+
+def _steps(layout: Relayout, mapped: FieldMap, where: str) -> Steps:
+    """The steps of a field along all dimensions counted as one."""
+    dims = layout.structure.dims
+    own = [a for a in mapped.axes if a.dim == len(dims) - 1]
+    steps = _along(own)
+    inside = [prod(d.count for d in dims[k + 1 :]) for k in range(len(dims))]
+    even = steps is not None and (not steps.block or all(n % steps.block == 0 for n in inside[:-1]))
+    if steps is None or not even:
+        raise RemapError(where, "its elements are not in the order of their addresses in the new layout")
+    for k, dim in enumerate(dims[:-1]):
+        index = tuple(int(j == k) for j in range(len(dims)))
+        if dim.count > 1 and mapped.place(index) - mapped.offset != steps.at(inside[k]):
+            raise RemapError(where, "its dimensions are in another order in the new layout")
+    return steps
+
+
+def _along(axes: Sequence[Axis]) -> Steps | None:
+    """The steps along one dimension."""
+    by = {axis.part: axis for axis in axes}
+    if len(by) != len(axes) or any(axis.div != 1 for axis in axes):
+        return None
+    if set(by) == {"whole"}:
+        return Steps(by["whole"].stride)
+    if set(by) != {"div", "mod"} or by["div"].block != by["mod"].block or by["div"].block & (by["div"].block - 1):
+        return None
+    return Steps(by["mod"].stride, by["div"].block, by["div"].stride)

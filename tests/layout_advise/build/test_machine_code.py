@@ -1,0 +1,146 @@
+"""The original's machine code on other layouts leaves behind what the original does."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from layout_advise.build import machine_code
+from layout_advise.build.machine_code import MachineCode, build_machine_code
+from layout_advise.errors import RemapError
+from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.readdressed.moves import Moves, moves_of
+from layout_advise.observe.observe import observed
+from layout_advise.propose.compiler import Compiled
+from layout_advise.propose.proposals import propose
+from layout_advise.propose.source import Source, code_of
+from layout_advise.propose.stage import attempt
+from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.verify.forks import in_forks
+from layout_advise.verify.verify import NOT_TAKEN, Finding, Subject, verify
+from tests.support.tracing.parked_programs import HASWELL, O2, parked
+
+NODES = r"""
+#include <stdio.h>
+#include <stdlib.h>
+struct node { double x, v; int kind; float w; double q[2]; struct node *next; };
+static struct node *nodes; static long n = 700; static int table[64];
+__attribute__((noipa)) double helper(struct node *a, double dt) { return a->w * dt + a->q[1]; }
+__attribute__((noipa)) long hot(long k)
+{
+    double s = 0; long c = 0;
+    for (long i = 0; i < n; i++) {
+        struct node *a = nodes + i;
+        if (a->kind > 3) { a->x += a->v * 0.5; c += a->next->kind; }
+        else { a->v -= k * 0.25; a->w = a->w * 2 + 1; c ^= a->kind << (k & 3); }
+        switch (a->kind) { case 0: s += helper(a, k); break; case 1: table[i & 63] += a->kind; break;
+            case 2: s -= a->x; break; case 3: c += 7; break; case 4: s *= 0.5; break;
+            case 5: a->kind = (a->kind + k) & 7; break; default: c--; }
+        s += helper(a->next, 0.5);
+        if (k == LATE) a->q[0] += c;
+    }
+    return c + (long)s;
+}
+int main(void)
+{
+    nodes = malloc(n * sizeof *nodes); long t = 0;
+    for (long i = 0; i < n; i++) nodes[i] = (struct node){i, i * .5, i * 7 % 8, i, {i, 2 * i}, nodes + (i * 37 + 5) % n};
+    for (int c = 0; c < 8; c++) t += hot(c + 3);
+    printf("%ld\n", t);
+}
+"""
+
+
+class Scene:
+    """A program parked at a call of its ``hot``, with layouts for what that touches."""
+
+    def __init__(self, process: AgentProcess, program: Path, folder: Path) -> None:
+        self.process, self.folder = process, folder
+        binary = ElfBinary.open_module(program)
+        self.region = binary.region(binary.find("hot"), process.load_base, callees=True)
+        self.seen = observed(process, binary, self.region, trace_call(process, self.region, 3))
+        lifted = attempt(self.region, "none")
+        assert isinstance(lifted, Lifted)
+        self.lifted, self.layouts = lifted, propose(self.seen, 12)
+        compiler = Compiled("gcc", ("-O2",))
+        self.source = Source(code_of(self.seen, lifted), lifted, self.seen.trace, self.seen.structures, compiler)
+
+    def build(self, layouts: Sequence[Candidate]) -> MachineCode:
+        return build_machine_code(self.region, self.source, layouts, self.folder / "code")
+
+    def compare(self, made: MachineCode) -> dict[str, Finding]:
+        subjects = [Subject(m.variant, m.path, None, self.source.guarded(m.candidate), (0, 0)) for m in made.mockups]
+        with in_forks(self.process, subjects, self.lifted, self.seen.trace) as runner:
+            return {str(name): found for name, found in verify(runner, subjects).items()}
+
+
+def compiled(folder: Path, *flags: str, late: int = 0) -> Path:
+    source = folder / "nodes.c"
+    source.write_text(NODES)
+    subprocess.run(["gcc", "-g", *flags, f"-DLATE={late}", "-o", folder / "nodes", source], check=True)
+    return folder / "nodes"
+
+
+@pytest.mark.parametrize("flags", [O2, HASWELL, ("-O1", "-fno-pic", "-no-pie")], ids=" ".join)
+def test_every_layout_does_the_same(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    program = compiled(tmp_path, *flags)
+    with parked(program, 3) as process:
+        scene = Scene(process, program, tmp_path)
+        made = scene.build(scene.layouts)
+        found = scene.compare(made)
+    assert made.reasons == {}
+    assert {m.candidate.id for m in made.mockups if m.variant.is_candidate} == {c.id for c in scene.layouts}
+    assert {f"{c.id}-machine{place}" for c in scene.layouts for place in ("", "@1")} <= found.keys()
+    assert {str(twin) for twin in made.twins.values()} <= found.keys()
+    assert {name: one.reason for name, one in found.items() if one.reason} == {}
+    assert {"soa", "split"} <= {family for c in scene.layouts for family in c.families}
+    assert any(c.block for c in scene.layouts)
+
+
+def test_a_wrong_place_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison is no formality: one access that goes elsewhere shows."""
+
+    def off_by_one(candidate: Candidate, *rest: object) -> Moves:
+        found = moves_of(candidate, *rest)  # type: ignore[arg-type]
+        key = max(found.of)
+        moved = replace(found.of[key], offset=found.of[key].offset + found.of[key].steps.stride)
+        return replace(found, of={**found.of, key: moved})
+
+    program = compiled(tmp_path, *O2)
+    with parked(program, 3) as process:
+        scene = Scene(process, program, tmp_path)
+        monkeypatch.setattr(machine_code, "moves_of", off_by_one)
+        found = scene.compare(scene.build(scene.layouts[:2]))
+    assert found
+    assert all(one.reason for one in found.values())
+
+
+def test_a_way_that_was_not_traced_ends_there(tmp_path: Path) -> None:
+    """A store that the traced call did not make may be one to what is re-laid."""
+    program = compiled(tmp_path, *O2, late=6)  # at the fourth call
+    with parked(program, 3) as process:
+        scene = Scene(process, program, tmp_path)
+        made = scene.build(scene.layouts[:1])
+    with parked(program, 4) as process:
+        scene.process = process
+        found = scene.compare(made)
+    assert {one.reason for one in found.values()} == {NOT_TAKEN}
+
+
+def test_elements_in_another_order_are_refused(tmp_path: Path) -> None:
+    program = compiled(tmp_path, *O2)
+    with parked(program, 3) as process:
+        scene = Scene(process, program, tmp_path)
+    (layout, *_) = scene.layouts
+    (first, *rest) = layout.relayouts
+    inexact = replace(first, structure=replace(first.structure, inexact="the trace is not whole"))
+    structures = [inexact.structure, *(s for s in scene.seen.structures if s.id != inexact.structure.id)]
+    with pytest.raises(RemapError, match="not whole"):
+        moves_of(replace(layout, relayouts=(inexact, *rest)), scene.seen.trace, structures)

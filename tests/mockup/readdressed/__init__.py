@@ -1,0 +1,1 @@
+"""Machine code whose addresses are re-indexed."""

@@ -1,0 +1,67 @@
+"""New addresses as the processor works them out, against the layout's own definition."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from layout_advise.mockup.readdressed.arithmetic import Arithmetic, Form, Word, arithmetic_of, form_of
+from layout_advise.mockup.readdressed.moves import RING, Move, Steps
+from layout_advise.tracer.backends.clone.assembler import Assembler
+from layout_advise.tracer.code.operands import RAX, OperandAddress
+
+_CODE, _ARRAYS = 2048, 0x7F12_3456_7000
+_PAIRS = ((0, 2), (0, 11), (11, 0), (9, 10), (8, 1), (6, 12))
+
+
+@st.composite
+def moves(draw: st.DrawFn) -> Move:
+    """A move to records of any kind, or to blocks of them."""
+    stride = draw(st.integers(1, 40))
+    block = draw(st.sampled_from((0, 0, 2, 4, 8, 64)))
+    steps = Steps(stride, block, draw(st.integers(stride * block, 4 * stride * block))) if block else Steps(stride)
+    return Move(draw(st.integers(1, 1 << 46)), draw(st.integers(1, 300)), draw(st.integers(0, 1 << 20)), steps)
+
+
+def run(how: Arithmetic, registers: tuple[int, int], old: int) -> int:
+    """What the code makes of an old address."""
+    with mmap.mmap(-1, 1 << 14, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as memory:
+        begin = ctypes.c_char.from_buffer(memory)
+        base = ctypes.addressof(begin)
+        out, words = Assembler(base + _CODE), dict[Word, int]()
+
+        def at(word: Word) -> OperandAddress:
+            return OperandAddress(target=base + words.setdefault(word, 8 * len(words)))
+
+        saved = [(b"\x50", b"\x58"), (b"\x41\x54", b"\x41\x5c")]  # rax, r12
+        out.raw(saved[1][0])
+        out.lea(registers[0], OperandAddress(base=7))
+        how.write(out, registers, at)
+        out.lea(RAX, OperandAddress(base=registers[0]))
+        out.raw(saved[1][1] + b"\xc3")
+        code = out.finish()
+        memory[_CODE : _CODE + len(code)] = code
+        for word, place in words.items():
+            value = (word.value + (_ARRAYS if word.placed else 0)) % RING
+            memory[place : place + 8] = value.to_bytes(8, "little")
+        found = int(ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)(base + _CODE)(old))
+        del begin
+    return found
+
+
+@settings(max_examples=300, deadline=None)
+@given(moves(), st.sampled_from(list(Form)), st.sampled_from(_PAIRS), st.integers(0, 1 << 20))
+def test_the_processor_comes_to_the_layouts_place(move: Move, least: Form, registers: tuple[int, int], k: int) -> None:
+    (how,) = arithmetic_of({(0, 0): move}, {(0, 0): least}).values()
+    assert how.form >= least
+    assert run(how, registers, move.start + move.step * k) == _ARRAYS + move.offset + move.steps.at(k)
+
+
+def test_a_move_takes_no_more_than_it_needs() -> None:
+    assert form_of(Move(64, 24, 0, Steps(24))) is Form.ADDED
+    assert form_of(Move(64, 24, 0, Steps(8))) is Form.SCALED
+    assert form_of(Move(64, 24, 0, Steps(4))) is Form.SHIFTED
+    assert form_of(Move(64, 24, 0, Steps(8, 4, 96))) is Form.NUMBERED
