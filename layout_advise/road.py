@@ -375,6 +375,8 @@ def _answer(request: TimeInProgram | MeasureMore | MeasureAgain, timed: Sequence
 
 def _write_times(case: Case, decision: Decision) -> None:
     times = {"first": raw(decision.first), "again": raw(decision.again) if decision.again else None}
+    if decision.code is not None:
+        times["machine_code"] = raw(decision.code)
     if decision.kinds:
         times["kinds"] = {k.text: raw(k.again or k.first) for k in decision.kinds}
     write_atomically(case.space.region.timings, json.dumps(times, indent=1).encode())

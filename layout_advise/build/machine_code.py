@@ -11,7 +11,7 @@ from layout_advise.build.policy import BUILD
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.evidence.binding import Key
-from layout_advise.mockup.readdressed.arithmetic import Form, arithmetic_of
+from layout_advise.mockup.readdressed.arithmetic import AddressForm, arithmetic_of
 from layout_advise.mockup.readdressed.image import CodeImage, build_image
 from layout_advise.mockup.readdressed.moves import Moves, moves_of
 from layout_advise.mockup.readdressed.source import emit_code
@@ -26,7 +26,7 @@ _BESIDE = 1 << 16
 """Images begin at multiples of this, one after the other."""
 _OPTIONS = ("-O2",)
 _SHIFTS = (0, BUILD.code_step)
-"""How far its loops begin from where the original's do in a line: one build for each."""
+"""Distances in a line of its loops from the original's: one build for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class CodeMockup:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """What was built; ``twins`` are the builds of the unchanged layout by the variants that are held against them, and
+    """All that was built; ``twins`` are the builds of the unchanged layout by the variants that are held against them, and
     ``reasons`` say of the other candidates why there is none."""
 
     mockups: Sequence[CodeMockup]
@@ -52,7 +52,7 @@ class MachineCode:
 class _Wanted:
     variant: Variant
     moves: Moves
-    least: Mapping[Key, Form]
+    least: Mapping[Key, AddressForm]
 
 
 def build_machine_code(region: Region, source: Source, candidates: Iterable[Candidate], folder: Path) -> MachineCode:

@@ -48,6 +48,8 @@ class Decision:
     """What came out where a candidate was to be tried in the running program."""
     rivals: Mapping[Variant, Timings] = field(default_factory=dict)
     """The second times of others that were measured again."""
+    code: Timings | None = None
+    """The times of the original's machine code on other layouts, where the answer was open."""
 
 
 @dataclass(frozen=True, slots=True)

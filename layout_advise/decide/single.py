@@ -103,7 +103,15 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
     now, verdict = yield from _settled(now, verdict, context)
     if verdict.action != "change":
         decision = Decision(
-            now.timings, None, now.around.mode, verdict, None, context.snapshot, results=now.results, trials=now.trials
+            now.timings,
+            None,
+            now.around.mode,
+            verdict,
+            None,
+            context.snapshot,
+            results=now.results,
+            trials=now.trials,
+            code=now.code.timings if now.code is not None else None,
         )
         return (yield from _nothing_won(now, decision, context))
     decision, again = yield from _confirmed(now, context, verdict)
@@ -215,6 +223,7 @@ def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Aski
         peers=peers,
         faster=shown_faster(peers, winner.variant, first, mode),
         trials=now.trials,
+        code=now.code.timings if now.code is not None else None,
     )
     return decision, result
 

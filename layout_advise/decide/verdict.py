@@ -220,6 +220,7 @@ DOUBT_REASONS: dict[TermName, Reason] = {
     "vectors": Reason.SCALAR_MOCKUPS,
     "indices": Reason.MOCKUP_FORM,
     "put-back": Reason.NOT_IN_SITU,
+    "machine": Reason.MOCKUP_FORM,
 }
 """The word for an answer that a doubt leaves open."""
 

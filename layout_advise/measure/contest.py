@@ -62,7 +62,7 @@ def contest_of(
                 candidate.block is not None,
                 words(candidate),
                 unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel),
-                bool(packed_counts(item.path, source.kernel)),
+                sum(packed_counts(item.path, source.kernel)) > source.packed,
                 item.translated,
             )
         )

@@ -15,12 +15,24 @@ from layout_advise.mockup.timing.variants import WRITTEN, Promise, Variant
 from layout_advise.reports.model.candidate import Evidence
 
 TermName = Literal[
-    "processes", "live", "form", "rebuild", "placement", "caches", "program", "promises", "vectors", "indices", "put-back"
+    "processes",
+    "live",
+    "form",
+    "rebuild",
+    "placement",
+    "caches",
+    "program",
+    "promises",
+    "vectors",
+    "indices",
+    "put-back",
+    "machine",
 ]
 """The doubts that an interval carries: statistics over processes, or over runs of the program itself; the mock-up's form of
 the code; the gain over the unchanged mock-up instead of the original; where code lies; warm or flushed caches; the running
 program against the snapshot; what the compiler is promised; vector instructions; tests of addresses and pointers made
-indices, which a source in the new layout need not have; what is put back between the calls of a batch."""
+indices, which a source in the new layout need not have; what is put back between the calls of a batch; the original's
+machine code on the layout, with the time that making addresses takes in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +136,8 @@ class Measured:
         counted = self.counted
         if counted is None:
             return ()
+        if self.name.form == "machine":
+            return self.doubts
         processes = Doubt("processes", counted.lo, counted.hi, f"bootstrap over {counted.restores} processes")
         processes = Doubt("live", counted.lo, counted.hi, self.live) if self.live else processes
         over = self.over_identity

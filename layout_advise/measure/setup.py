@@ -31,7 +31,7 @@ class Entrant:
     words: str = ""
     vectorised: bool = False
     packed: bool = False
-    """Whether its loops have arithmetic on several elements at once."""
+    """Whether its loops have more arithmetic on several elements at once than the original's."""
     translated: frozenset[str] = frozenset()
     """The structures for which it makes places of addresses one by one, where a source in its layout need not."""
 

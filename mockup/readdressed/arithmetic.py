@@ -17,8 +17,8 @@ from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.code.operands import OperandAddress
 
 
-class Form(IntEnum):
-    """What is done with an old address, by how much that is."""
+class AddressForm(IntEnum):
+    """The ways from an old address to the new one, by how much is done."""
 
     ADDED = 0
     SCALED = 1
@@ -36,18 +36,18 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """How the place of a :class:`~layout_advise.mockup.readdressed.moves.Move` is worked out. ``shift`` and ``block_shift``
-    are numbers in the code, everything else is a word: the layout itself hangs on these only."""
+    """The way to the place of a :class:`~layout_advise.mockup.readdressed.moves.Move`. ``shift`` and ``block_shift`` are
+    numbers in the code, everything else is a word: the layout itself hangs on these only."""
 
     move: Move
-    form: Form
+    form: AddressForm
     shift: int = 1
     block_shift: int = 1
 
     @property
     def registers(self) -> int:
-        """How many registers it takes: the address, and one more."""
-        return 2 if self.form is Form.NUMBERED else 1
+        """The number of registers that it takes: for the address, and one more."""
+        return 2 if self.form is AddressForm.NUMBERED else 1
 
     def __str__(self) -> str:
         m = self.move
@@ -60,15 +60,15 @@ class Arithmetic:
         """Makes the new address of the old one in the first of ``registers``; ``at`` is where a word is. Flags change."""
         move, t = self.move, registers[0]
         place = Word(move.offset, placed=True)
-        if self.form is Form.ADDED:
+        if self.form is AddressForm.ADDED:
             _add(out, t, at(Word(move.offset - move.start, placed=True)))
             return
-        if self.form is Form.SCALED:
+        if self.form is AddressForm.SCALED:
             factor = move.inverse * (move.steps.stride >> move.even) % RING
             _multiply(out, t, at(Word(factor)))
             _add(out, t, at(Word((move.offset - move.start * factor) % RING, placed=True)))
             return
-        if self.form is Form.SHIFTED:  # the new step times 2^shift, of the element's number
+        if self.form is AddressForm.SHIFTED:  # the new step times 2^shift, of the element's number
             factor = move.inverse * ((move.steps.stride << self.shift) >> move.even) % RING
             _multiply(out, t, at(Word(factor)))
             _add(out, t, at(Word(-move.start * factor % RING)))
@@ -89,20 +89,20 @@ class Arithmetic:
         _add(out, t, at(place))
 
 
-def form_of(move: Move) -> Form:
+def form_of(move: Move) -> AddressForm:
     """The least form that the move needs."""
     if move.steps.block:
-        return Form.NUMBERED
+        return AddressForm.NUMBERED
     if move.steps.stride == move.step:
-        return Form.ADDED
-    return Form.SCALED if move.steps.stride % (1 << move.even) == 0 else Form.SHIFTED
+        return AddressForm.ADDED
+    return AddressForm.SCALED if move.steps.stride % (1 << move.even) == 0 else AddressForm.SHIFTED
 
 
-def arithmetic_of(moves: Mapping[Key, Move], least: Mapping[Key, Form] | None = None) -> dict[Key, Arithmetic]:
-    """How each move is worked out, by no lesser form than ``least`` asks for."""
+def arithmetic_of(moves: Mapping[Key, Move], least: Mapping[Key, AddressForm] | None = None) -> dict[Key, Arithmetic]:
+    """The arithmetic of each move, of no lesser form than ``least`` asks for."""
     found = {}
     for key, move in moves.items():
-        form = max(form_of(move), (least or {}).get(key, Form.ADDED))
+        form = max(form_of(move), (least or {}).get(key, AddressForm.ADDED))
         stride = move.steps.stride
         shift = max(1, move.even - ((stride & -stride).bit_length() - 1)) if stride else 1
         found[key] = Arithmetic(move, form, shift, max(1, move.steps.block.bit_length() - 1))

@@ -20,7 +20,7 @@ from layout_advise.mockup.readdressed.arithmetic import Arithmetic, Word
 from layout_advise.mockup.readdressed.moves import RING, Moves
 from layout_advise.mockup.readdressed.operand import at_register
 from layout_advise.mockup.readdressed.registers import registers_of
-from layout_advise.mockup.readdressed.stretches import Stretch, stretches
+from layout_advise.mockup.readdressed.stretches import MovedStretch, stretches
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.backends.clone.dispatcher import write_dispatcher
 from layout_advise.tracer.backends.clone.header import (
@@ -43,10 +43,10 @@ COPY = "plain"
 STOP = b"\x0f\x0b"
 """``ud2``: an access that was never traced, and may be one to what is re-laid."""
 SAVED = 256
-"""Where in the header the registers are that are put aside."""
+"""The place in the header of the registers that are put aside."""
 MOST_WORDS = (HEADER_BYTES - MARKS) // 8
 LOOP_STEP = 32
-"""Where a loop begins, modulo so many bytes, it begins in the copy."""
+"""Loops begin in the copy where they did, modulo so many bytes."""
 _NOPS = tuple(map(bytes.fromhex, ("", "90", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000")))
 """Instructions that do nothing, by their length."""
 
@@ -91,7 +91,7 @@ class _Builder:
     moved: list[tuple[int, str]] = field(default_factory=list)
     places: dict[Word, int] = field(default_factory=dict)
     out: Assembler = field(init=False)
-    at: dict[int, Stretch] = field(default_factory=dict)
+    at: dict[int, MovedStretch] = field(default_factory=dict)
 
     def build(self) -> bytes:
         """All of it."""
@@ -118,7 +118,7 @@ class _Builder:
         return out.finish()
 
     def _look(self) -> None:
-        """Which instructions are moved, and in which registers."""
+        """Finds the instructions that are moved, and the registers for it."""
         for (address, operand), how in self.arithmetic.items():
             insn = self.code.get(address)
             if insn is None:
@@ -151,12 +151,12 @@ class _Builder:
             relocated.put(insn, COPY)
 
     def _may_move(self, insn: Instruction, access: OperandAccess) -> bool:
-        """Whether what was never traced may go to what is re-laid: not what is in the frame, or at an address of its own."""
+        """Tells whether what was never traced may go to what is re-laid: not what is in the frame, or at a fixed address."""
         memory = access.memory
         known = (insn.address, access.operand) in self.moves.kept
         return not known and memory.base != RSP and memory.target is None and not memory.fs and insn.flow == "next"
 
-    def access(self, insn: Instruction, stretch: Stretch) -> None:
+    def access(self, insn: Instruction, stretch: MovedStretch) -> None:
         """The instruction at the new address, which is made before the first one of a stretch."""
         out = self.out
         if insn.address == stretch.first:
@@ -190,7 +190,7 @@ class _Builder:
             out.load(RAX, slot(out, SAVED_RAX))
 
     def word(self, word: Word) -> OperandAddress:
-        """Where a word of the arithmetic is."""
+        """The place of a word of the arithmetic."""
         at = self.places.get(word)
         if at is None:
             at = self.places[word] = MARKS + 8 * len(self.places)

@@ -1,4 +1,4 @@
-"""Where each memory operand of a region's machine code goes in another layout, as arithmetic on its old address.
+"""The new places of the memory operands of a region's machine code, as arithmetic on the old addresses.
 
 A reference that goes to one place of its elements has the old address ``start + step * k`` in element ``k``, so ``k`` is an
 exact quotient: a multiplication by the inverse of the odd part of ``step``, modulo 2^64, and a shift. What a compiler would
@@ -35,8 +35,8 @@ RING = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How far element ``k`` lies from the first one in a new array: ``stride * k``, or, in blocks of ``block`` elements (a
-    power of two; 0: none), ``further * (k // block) + stride * (k % block)``; all in bytes."""
+    """The distance of element ``k`` from the first one in a new array: ``stride * k``, or, in blocks of ``block`` elements
+    (a power of two; 0: none), ``further * (k // block) + stride * (k % block)``; all in bytes."""
 
     stride: int
     block: int = 0
@@ -59,7 +59,7 @@ class Move:
 
     @property
     def even(self) -> int:
-        """How many times 2 divides the old step."""
+        """The number of times that 2 divides the old step."""
         return (self.step & -self.step).bit_length() - 1
 
     @property
@@ -104,7 +104,7 @@ class Moves:
 
     @property
     def plan(self) -> RemapPlan:
-        """What a conversion has to know of it."""
+        """As much as a conversion has to know of it."""
         return RemapPlan(written=self.outward)
 
 

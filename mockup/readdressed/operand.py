@@ -40,7 +40,7 @@ def at_register(code: bytes, register: int, distance: int = 0) -> bytes:
 
 
 def _with_base(code: bytes, start: int, register: int) -> tuple[bytes, int]:
-    """What stands before the ModRM byte, the register's highest bit in its prefix, and where that byte is in ``code``."""
+    """The bytes before the ModRM byte, the register's highest bit in their prefix, and that byte's place in ``code``."""
     first, high = code[start], register >> 3
     if first == EVEX_BYTE:  # X and B are inverted
         prefix = (code[start + 1] & 0x9F) | 0x40 | (0 if high else 0x20)
@@ -66,7 +66,7 @@ def _with_base(code: bytes, start: int, register: int) -> tuple[bytes, int]:
 
 
 def _end_of_address(code: bytes, at: int) -> int:
-    """Where the bytes of the old address end; the ModRM byte is at ``at``."""
+    """The end of the bytes of the old address; the ModRM byte is at ``at``."""
     mode, number = code[at] >> 6, code[at] & 7
     end, base = at + 1, number
     if number == 4:

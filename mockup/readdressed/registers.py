@@ -1,4 +1,4 @@
-"""What is known of the general registers in a region's code: which hold nothing that is still read, and which change."""
+"""The general registers in a region's code: those that hold nothing which is still read, and those that change."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from layout_advise.tracer.code.operands import RSP
 from layout_advise.tracer.code.region import Region
 
 ORDER = (11, 10, 9, 8, 2, 1, 6, 7, 0, 3, 5, 14, 15, 13, 12)
-"""Which registers are taken first: those that calls do not preserve."""
+"""The order in which registers are taken: those first that calls do not preserve."""
 _LOADS = ("mov", "movzx", "movsx", "movsxd")
 
 
 @dataclass(frozen=True, slots=True)
-class Registers:
+class RegisterUse:
     """By the address of an instruction that is reached: the registers that are ``free`` before it, those that it has
     ``changed`` afterwards, and the one that it is a load of (``result``), which may hold its address. ``blocks`` are the
     instructions that run one after the other, without calls."""
@@ -32,7 +32,7 @@ class Registers:
     blocks: tuple[tuple[int, ...], ...]
 
 
-def registers_of(region: Region) -> Registers:
+def registers_of(region: Region) -> RegisterUse:
     """The registers in the code of ``region`` and its callees; nothing of functions whose control flow is not known. A
     register that a function never writes is not free in it: what calls it may count on that (gcc's -fipa-ra)."""
     free: dict[int, frozenset[int]] = {}
@@ -55,7 +55,7 @@ def registers_of(region: Region) -> Registers:
             if (register := _result(insn)) is not None:
                 results[insn.address] = register
         blocks += _without_calls(live.cfg)
-    return Registers(free, changed, results, tuple(blocks))
+    return RegisterUse(free, changed, results, tuple(blocks))
 
 
 def _without_calls(cfg: Cfg) -> Iterable[tuple[int, ...]]:

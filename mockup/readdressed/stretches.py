@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from layout_advise.mockup.evidence.binding import Key
 from layout_advise.mockup.readdressed.arithmetic import Arithmetic
-from layout_advise.mockup.readdressed.registers import ORDER, Registers
+from layout_advise.mockup.readdressed.registers import ORDER, RegisterUse
 from layout_advise.tracer.code.instructions import Instruction
 from layout_advise.tracer.code.operands import RAX, RSP, OperandAccess, OperandAddress
 
 MOST_SAVED = 16
-"""Registers that may be put aside at a time."""
+"""RegisterUse that may be put aside at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class MovedStretch:
     """The new address is made before the instruction at ``first``, of its operand ``memory``, in the first of ``registers``,
     which nothing else uses up to ``last``. ``distances`` are those of the accesses' new places from the first one's, by the
     address of the instruction. ``saved`` are put aside meanwhile, each in a slot of this number; ``flags``: these are read
@@ -47,10 +47,10 @@ class Stretch:
 
 
 def stretches(
-    code: Mapping[int, Instruction], moved: Mapping[Key, Arithmetic], known: Registers, flags: set[int]
-) -> list[Stretch]:
+    code: Mapping[int, Instruction], moved: Mapping[Key, Arithmetic], known: RegisterUse, flags: set[int]
+) -> list[MovedStretch]:
     """The stretches of all ``moved`` accesses of ``code``; before the instructions ``flags`` the flags may be needed."""
-    found: list[Stretch] = []
+    found: list[MovedStretch] = []
     for block in known.blocks:
         insns = [code[address] for address in block if address in code]
         found += _in_block(insns, moved, known, flags)
@@ -61,10 +61,10 @@ def stretches(
 
 
 def _in_block(
-    insns: Sequence[Instruction], moved: Mapping[Key, Arithmetic], known: Registers, flags: set[int]
-) -> Iterator[Stretch]:
+    insns: Sequence[Instruction], moved: Mapping[Key, Arithmetic], known: RegisterUse, flags: set[int]
+) -> Iterator[MovedStretch]:
     done: set[int] = set()
-    active: list[tuple[int, Stretch]] = []
+    active: list[tuple[int, MovedStretch]] = []
     for at, insn in enumerate(insns):
         access = _moved(insn, moved)
         if access is None or insn.address in done:
@@ -83,12 +83,12 @@ def _begun(
     at: int,
     access: OperandAccess,
     moved: Mapping[Key, Arithmetic],
-    known: Registers,
+    known: RegisterUse,
     flags: set[int],
     done: set[int],
     busy: set[int],
     slots: set[int],
-) -> Stretch:
+) -> MovedStretch:
     """The stretch that begins with the access of instruction number ``at``: as long as a register is left for it."""
     first = insns[at]
     how, live = moved[first.address, access.operand], first.address in flags
@@ -105,12 +105,14 @@ def _begun(
             if apart is not None:
                 distances[insn.address], last = apart, number
         changed = changed | known.changed.get(insn.address, frozenset(range(16)))
-    return _with_registers(Stretch(how, access.memory, distances, (), (), live), insns[at : last + 1], known, busy, slots)
+    return _with_registers(
+        MovedStretch(how, access.memory, distances, (), (), live), insns[at : last + 1], known, busy, slots
+    )
 
 
 def _with_registers(
-    bare: Stretch, insns: Sequence[Instruction], known: Registers, busy: set[int], slots: set[int]
-) -> Stretch:
+    bare: MovedStretch, insns: Sequence[Instruction], known: RegisterUse, busy: set[int], slots: set[int]
+) -> MovedStretch:
     used = 0
     for insn in insns:
         used |= insn.uses
@@ -131,7 +133,7 @@ def _with_registers(
     put = [*([] if chosen in own or chosen in free else [chosen]), *more]
     numbers = [k for k in range(MOST_SAVED) if k not in slots]
     saved = tuple(zip(put, numbers, strict=False))
-    return Stretch(bare.how, bare.memory, bare.distances, tuple(needed), saved, bare.flags)
+    return MovedStretch(bare.how, bare.memory, bare.distances, tuple(needed), saved, bare.flags)
 
 
 def _moved(insn: Instruction, moved: Mapping[Key, Arithmetic]) -> OperandAccess | None:
@@ -147,8 +149,8 @@ def _parts(memory: OperandAddress) -> frozenset[int]:
 
 
 def _apart(one: OperandAccess, how: Arithmetic, other: OperandAccess, its: Arithmetic) -> int | None:
-    """How far the new place of ``other`` is from that of ``one``, whose registers are the same; None where they are not, or
-    the two are not of one element."""
+    """The distance from the new place of ``one`` to that of ``other``, whose registers are the same; None where they are
+    not, or the two are not of one element."""
     a, b = one.memory, other.memory
     alike = (a.base, a.index, a.scale, a.target, a.fs, a.narrow) == (b.base, b.index, b.scale, b.target, b.fs, b.narrow)
     same = (how.form, how.move.step, how.move.steps) == (its.form, its.move.step, its.move.steps)

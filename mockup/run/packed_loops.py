@@ -12,6 +12,8 @@ from pathlib import Path
 
 from layout_advise.errors import BinaryError, NotLiftedError
 from layout_advise.mockup.run.code_placement import inner_loops
+from layout_advise.tracer.code.instructions import functions_of
+from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.program.binary import ElfBinary
 
 _ARITHMETIC = re.compile(
@@ -34,11 +36,24 @@ def packed_counts(mockup: Path, kernel: str) -> tuple[int, ...]:
     return _packed_counts(mockup, kernel, mockup.stat().st_mtime_ns)
 
 
+def packed_in(region: Region) -> int:
+    """How many instructions of packed arithmetic the innermost loops of ``region`` and its callees have, all together; 0
+    where they cannot be told."""
+    return sum(sum(_counts(function)) for function in functions_of(region))
+
+
 @lru_cache(maxsize=256)
 def _packed_counts(mockup: Path, kernel: str, changed: int) -> tuple[int, ...]:
     try:
-        loops = inner_loops(ElfBinary.open_module(mockup).region(kernel, 0), {})
-    except (BinaryError, NotLiftedError):
+        return _counts(ElfBinary.open_module(mockup).region(kernel, 0))
+    except BinaryError:
+        return ()
+
+
+def _counts(region: Region) -> tuple[int, ...]:
+    try:
+        loops = inner_loops(region, {})
+    except NotLiftedError:
         return ()
     counts = (sum(n for name, n in loop.mnemonics.items() if _ARITHMETIC.fullmatch(name)) for loop, _ in loops)
     return tuple(sorted(filter(None, counts), reverse=True))

@@ -14,6 +14,7 @@ DOUBT_NAMES = {
     "vectors": "the mock-ups' form of the loop",
     "indices": "what making indices of pointers costs",
     "put-back": "what the program writes between the calls",
+    "machine": "its machine code on the layout",
 }
 """The terms of an error budget in a sentence."""
 
@@ -29,6 +30,7 @@ DOUBT_REMEDIES = {
     "vectors": "A version written by hand shows what vectors gain.",
     "indices": "A version written by hand, with indices for pointers, shows what the layout gains.",
     "put-back": "Another hotspot (--hotspot NAME) with longer calls, such as the caller, may narrow it.",
+    "machine": "A quieter machine or more processes (--restores N) narrow it.",
 }
 """What narrows each of them."""
 

@@ -8,7 +8,7 @@ import mmap
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layout_advise.mockup.readdressed.arithmetic import Arithmetic, Form, Word, arithmetic_of, form_of
+from layout_advise.mockup.readdressed.arithmetic import AddressForm, Arithmetic, Word, arithmetic_of, form_of
 from layout_advise.mockup.readdressed.moves import RING, Move, Steps
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.code.operands import RAX, OperandAddress
@@ -53,15 +53,17 @@ def run(how: Arithmetic, registers: tuple[int, int], old: int) -> int:
 
 
 @settings(max_examples=300, deadline=None)
-@given(moves(), st.sampled_from(list(Form)), st.sampled_from(_PAIRS), st.integers(0, 1 << 20))
-def test_the_processor_comes_to_the_layouts_place(move: Move, least: Form, registers: tuple[int, int], k: int) -> None:
+@given(moves(), st.sampled_from(list(AddressForm)), st.sampled_from(_PAIRS), st.integers(0, 1 << 20))
+def test_the_processor_comes_to_the_layouts_place(
+    move: Move, least: AddressForm, registers: tuple[int, int], k: int
+) -> None:
     (how,) = arithmetic_of({(0, 0): move}, {(0, 0): least}).values()
     assert how.form >= least
     assert run(how, registers, move.start + move.step * k) == _ARRAYS + move.offset + move.steps.at(k)
 
 
 def test_a_move_takes_no_more_than_it_needs() -> None:
-    assert form_of(Move(64, 24, 0, Steps(24))) is Form.ADDED
-    assert form_of(Move(64, 24, 0, Steps(8))) is Form.SCALED
-    assert form_of(Move(64, 24, 0, Steps(4))) is Form.SHIFTED
-    assert form_of(Move(64, 24, 0, Steps(8, 4, 96))) is Form.NUMBERED
+    assert form_of(Move(64, 24, 0, Steps(24))) is AddressForm.ADDED
+    assert form_of(Move(64, 24, 0, Steps(8))) is AddressForm.SCALED
+    assert form_of(Move(64, 24, 0, Steps(4))) is AddressForm.SHIFTED
+    assert form_of(Move(64, 24, 0, Steps(8, 4, 96))) is AddressForm.NUMBERED
