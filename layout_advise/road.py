@@ -23,7 +23,6 @@ from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import (
     Answer,
     Asking,
-    CodeTimes,
     MeasureAgain,
     MeasureMore,
     Result,
@@ -73,6 +72,7 @@ from layout_advise.mockup.evidence.kept_calls import kept_calls
 from layout_advise.mockup.remap.conversion_view import NOTHING, View
 from layout_advise.mockup.timing.plan import Timed
 from layout_advise.mockup.timing.ratios import identity_of
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind, look_again
@@ -326,7 +326,7 @@ def _answered(
     asking: Asking[Result],
     timed: Sequence[KindTimed],
     trial: Callable[[Variant], LiveTrial],
-    code: Callable[[TimeCode], CodeTimes | None] = lambda request: None,
+    code: Callable[[TimeCode], Timings | None] = lambda request: None,
 ) -> Result:
     """The decision, with everything measured that it asks for on the way."""
     answer: Answer = None
@@ -342,7 +342,7 @@ def _answered(
             return result
 
 
-def _time_code(timed: KindTimed, parked: AgentProcess, proposed: Proposed, request: TimeCode) -> CodeTimes | None:
+def _time_code(timed: KindTimed, parked: AgentProcess, proposed: Proposed, request: TimeCode) -> Timings | None:
     """The times of the region's machine code on the layouts that a decision asks for, as far as it does the same there."""
     case, source = timed.case, timed.built.source
     wanted = [c for c in proposed.candidates if c.id in request.layouts]
@@ -350,10 +350,8 @@ def _time_code(timed: KindTimed, parked: AgentProcess, proposed: Proposed, reque
     for name, why in made.reasons.items():
         case.space.progress.note(f"no machine code on {name}: {why}")
     good = compared_code(case.space, parked, source, made.mockups, seconds_left(case) / 2)
-    known = {one.variant for one in good}
-    timings = measure_code(timed, [Timed(m.variant, m.path, source.forbidden(m.candidate)) for m in good], request.first)
-    twins = {one: twin for one, twin in made.twins.items() if {one, twin} <= known}
-    return CodeTimes(timings, twins) if twins and timings is not None else None
+    entrants = [Timed(m.variant, m.path, source.forbidden(m.candidate)) for m in good]
+    return measure_code(timed, entrants, request.first) if good else None
 
 
 def _answer(request: TimeInProgram | MeasureMore | MeasureAgain, timed: Sequence[KindTimed]) -> Answer:

@@ -1,4 +1,4 @@
-"""The region's own machine code on other layouts, and on the unchanged one reached in the same way."""
+"""The region's own machine code on other layouts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from pathlib import Path
 from layout_advise.build.policy import BUILD
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.evidence.binding import Key
-from layout_advise.mockup.readdressed.arithmetic import AddressForm, arithmetic_of
 from layout_advise.mockup.readdressed.image import CodeImage, build_image
 from layout_advise.mockup.readdressed.moves import Moves, moves_of
 from layout_advise.mockup.readdressed.source import emit_code
 from layout_advise.mockup.run.build import build
-from layout_advise.mockup.timing.variants import Variant, machine_code, machine_code_beside
-from layout_advise.propose.recipes import reindexed
+from layout_advise.mockup.timing.variants import Variant, machine_code, machine_code_twice
 from layout_advise.propose.source import Source
 from layout_advise.tracer.backends.clone.address import CLONE_ROOM, choose_address
 from layout_advise.tracer.code.region import Region
@@ -31,7 +28,7 @@ _SHIFTS = (0, BUILD.code_step)
 
 @dataclass(frozen=True, slots=True)
 class CodeMockup:
-    """Machine code on a layout, of an unchanged one that stands beside ``candidate``'s too."""
+    """Machine code on the layout of ``candidate``."""
 
     variant: Variant
     path: Path
@@ -40,86 +37,75 @@ class CodeMockup:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """All that was built; ``twins`` are the builds of the unchanged layout by the variants that are held against them, and
-    ``reasons`` say of the other candidates why there is none."""
+    """All that was built; ``reasons`` say of the other candidates why there is none."""
 
     mockups: Sequence[CodeMockup]
-    twins: Mapping[Variant, Variant]
     reasons: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Image:
     variant: Variant
     moves: Moves
-    least: Mapping[Key, AddressForm]
+    code: CodeImage
 
 
 def build_machine_code(region: Region, source: Source, candidates: Iterable[Candidate], folder: Path) -> MachineCode:
-    """Builds those of ``candidates`` for which each access of the traced call is a move, and the unchanged layouts beside
-    them, each with its loops at two places in a line; C sources go to ``folder``."""
-    moved: dict[str, Moves] = {}
+    """Builds those of ``candidates`` for which each access of the traced call is a move, each with its loops at two places
+    in a line, and with its work on addresses done twice; C sources go to ``folder``."""
     reasons: dict[str, str] = {}
+    images: list[_Image] = []
+    at = _first_place(region, source) if source.team is None else None
+    if at is None:
+        return MachineCode((), {c.id: "there is no place for it" for c in candidates})
+    end = at + CLONE_ROOM
     for candidate in candidates:
         try:
-            if source.team is not None:
-                raise LayoutAdviseError("several threads run it")
-            moved[candidate.id] = moves_of(candidate, source.trace, source.structures)
+            made = _images(region, moves_of(candidate, source.trace, source.structures), at)
         except LayoutAdviseError as error:
             reasons[candidate.id] = source.told(error.line())
-    wanted, twins = [_Wanted(machine_code(name), one, {}) for name, one in moved.items()], dict[Variant, Variant]()
-    known: dict[object, Variant] = {}
-    for name, one in moved.items():
-        forms = {key: how.form for key, how in arithmetic_of(one.of).items()}
-        structures = frozenset(r.structure.id for r in one.candidate.relayouts)
-        alike = structures, tuple(sorted(forms.items()))
-        if alike not in known:
-            known[alike] = machine_code_beside(name)
-            wanted.append(_Wanted(known[alike], _unchanged(structures, source), forms))
-        twins[machine_code(name)] = known[alike]
-    return MachineCode(_built(wanted, region, source, folder, reasons), twins, reasons)
-
-
-def _unchanged(structures: frozenset[str], source: Source) -> Moves:
-    """The moves of the unchanged layout of these structures to memory of its own."""
-    through = reindexed(source.structures, structures).through
-    assert through is not None
-    return moves_of(through, source.trace, source.structures)
-
-
-def _built(
-    wanted: Sequence[_Wanted], region: Region, source: Source, folder: Path, reasons: dict[str, str]
-) -> list[CodeMockup]:
+            continue
+        at = made[-1].code.address + _room(made[-1].code)
+        if at <= end:
+            images += made
     folder.mkdir(parents=True, exist_ok=True)
-    made: list[tuple[Variant, Moves, CodeImage]] = []
-    try:
-        start = at = choose_address(source.trace.mappings, region.entry)
-    except LayoutAdviseError as error:
-        reasons |= {one.variant.layout: error.line() for one in wanted if one.variant.is_candidate}
-        return []
-    for one in wanted:
-        for variant, shift in zip((one.variant, *one.variant.elsewhere), _SHIFTS, strict=False):
-            try:
-                image = build_image(region, one.moves, arithmetic_of(one.moves.of, one.least), at, shift)
-            except LayoutAdviseError as error:
-                if variant.is_candidate:
-                    reasons[variant.layout] = source.told(error.line())
-                break
-            at += -(-len(image.image) // _BESIDE) * _BESIDE
-            if at > start + CLONE_ROOM:
-                break
-            made.append((variant, one.moves, image))
     with ThreadPoolExecutor(BUILD.jobs) as pool:
-        paths = list(pool.map(lambda one: _compiled(one[0], one[1], one[2], region.symbol, source, folder), made))
-    return [CodeMockup(v, path, m.candidate) for (v, m, _), path in zip(made, paths, strict=True) if path is not None]
+        paths = list(pool.map(lambda one: _compiled(one, region.symbol, source, folder), images))
+    built = [
+        CodeMockup(i.variant, path, i.moves.candidate) for i, path in zip(images, paths, strict=True) if path is not None
+    ]
+    return MachineCode(built, reasons)
 
 
-def _compiled(variant: Variant, moves: Moves, image: CodeImage, symbol: str, source: Source, folder: Path) -> Path | None:
-    target = (folder / f"{variant}.so").resolve()
-    file = target.with_suffix(".image")
-    file.write_bytes(image.image)
+def _first_place(region: Region, source: Source) -> int | None:
     try:
-        text = emit_code(symbol, moves, image, file, put=bool(source.put))
+        return choose_address(source.trace.mappings, region.entry)
+    except LayoutAdviseError:
+        return None
+
+
+def _images(region: Region, moves: Moves, at: int) -> list[_Image]:
+    """The builds of one layout, one after the other in memory."""
+    once, twice = machine_code(moves.candidate.id), machine_code_twice(moves.candidate.id)
+    found = []
+    for variant in (once, twice):
+        for place, shift in zip((variant, *variant.elsewhere), _SHIFTS, strict=False):
+            code = build_image(region, moves, at, shift=shift, twice=variant is twice)
+            at += _room(code)
+            found.append(_Image(place, moves, code))
+    return found
+
+
+def _room(code: CodeImage) -> int:
+    return -(-len(code.image) // _BESIDE) * _BESIDE
+
+
+def _compiled(one: _Image, symbol: str, source: Source, folder: Path) -> Path | None:
+    target = (folder / f"{one.variant}.so").resolve()
+    file = target.with_suffix(".image")
+    file.write_bytes(one.code.image)
+    try:
+        text = emit_code(symbol, one.moves, one.code, file, put=bool(source.put))
         return build(text, target, source.compiler.executable, _OPTIONS).path
     finally:
         file.unlink(missing_ok=True)

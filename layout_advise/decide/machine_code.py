@@ -1,7 +1,8 @@
 """The gain of a layout by the original's machine code, which no compiler made anew: only addresses are re-indexed.
 
 Its time holds what working out addresses takes, which a source in the layout need not do: the gain over the original is the
-least that the layout gives. The same code with the layout unchanged shows what that takes; a gain without it is the most.
+least that the layout gives. With that work done twice it takes longer by at least what the work takes once, as far as that
+is not hidden behind other things, and more is hidden of the first time than of the second: the gain without it is the most.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import replace
 
 from layout_advise.decide.budget import Circumstances, with_doubts
 from layout_advise.decide.policy import DECIDE
-from layout_advise.decide.requests import CodeTimes
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.mockup.timing.ratios import places_of, wherever
-from layout_advise.mockup.timing.variants import ORIGINAL, machine_code
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import ORIGINAL, machine_code, machine_code_twice
 
 
 def worth_a_look(candidates: Sequence[Measured]) -> tuple[str, ...]:
@@ -24,38 +25,33 @@ def worth_a_look(candidates: Sequence[Measured]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.layout for c in ordered))[: DECIDE.most_machine_code]
 
 
-def with_code(results: Sequence[Measured], code: CodeTimes | None, around: Circumstances) -> tuple[Measured, ...]:
+def with_code(results: Sequence[Measured], code: Timings | None, around: Circumstances) -> tuple[Measured, ...]:
     """``results``, each with its layout's machine code, where that was timed."""
     if code is None:
         return tuple(results)
     return tuple(replace(one, code=_measured(one, code, around)) for one in results)
 
 
-def _measured(one: Measured, code: CodeTimes, around: Circumstances) -> Measured | None:
-    name, mode, timings = machine_code(one.layout), around.mode, code.timings
-    twin = code.twins.get(name)
-    if twin is None:
-        return None
-    mine, its = places_of(timings, name), places_of(timings, twin)
-    speedup, over = wherever(timings, [ORIGINAL], mine, mode), wherever(timings, its, mine, mode)
-    slow = wherever(timings, its, [ORIGINAL], mode)
-    if speedup is None or over is None or slow is None:
+def _measured(one: Measured, code: Timings, around: Circumstances) -> Measured | None:
+    name, mode = machine_code(one.layout), around.mode
+    mine, doubled = places_of(code, name), places_of(code, machine_code_twice(one.layout))
+    speedup, longer = wherever(code, [ORIGINAL], mine, mode), wherever(code, doubled, mine, mode)
+    if speedup is None or longer is None:
         return None
     found = Measured(
-        name, one.evidence, speedup, over, title=one.title, words=one.words, blocked=one.blocked, places=len(mine)
+        name, one.evidence, speedup, None, title=one.title, words=one.words, blocked=one.blocked, places=len(mine)
     )
-    most, middle = (_without(a, b) for a, b in ((speedup.hi, slow.hi), (speedup.median, slow.median)))
     how = (
-        "its own machine code with only addresses re-indexed, against the original and against the same with the layout "
-        f"unchanged, where making addresses takes {max(0.0, slow.median - 1):.0%}; {speedup.restores} processes"
+        "its own machine code with only addresses re-indexed, against the original, with and without what making addresses "
+        f"takes: done twice, {max(0.0, longer.median - 1):.0%} more; {speedup.restores} processes"
     )
-    ends = max(speedup.hi, over.hi, most), max(speedup.median, over.median, middle)
-    own = Doubt("machine", min(speedup.lo, over.lo), ends[0], how, ends[1])
-    (found,) = with_doubts([found], timings, around)
+    most, middle = _without(speedup.hi, longer.hi), _without(speedup.median, longer.median)
+    own = Doubt("machine", speedup.lo, most, how, middle)
+    (found,) = with_doubts([found], code, around)
     return replace(found, doubts=(own, *found.doubts))
 
 
-def _without(speedup: float, slow: float) -> float:
-    """The gain where both layouts take the time by which the unchanged one is ``slow`` less."""
-    rest = 1 / speedup - max(0.0, slow - 1)
-    return min(1 / rest, DECIDE.most_without * speedup) if rest > 0 else DECIDE.most_without * speedup
+def _without(speedup: float, longer: float) -> float:
+    """The gain without work that, done twice, makes the time ``longer`` by this factor."""
+    rest = 2.0 - max(1.0, longer)
+    return speedup * min(1 / rest, DECIDE.most_without) if rest > 0 else speedup * DECIDE.most_without

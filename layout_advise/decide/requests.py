@@ -6,7 +6,7 @@ earlier stage; that is the pipeline's part.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -61,15 +61,6 @@ class TimeCode:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeTimes:
-    """The times of machine code on other layouts beside the original's; ``twins`` are the variants of the unchanged layout
-    that these are held against."""
-
-    timings: Timings
-    twins: Mapping[Variant, Variant]
-
-
-@dataclass(frozen=True, slots=True)
 class RunLive:
     """Try ``variant`` in the running program, where calls of kind number ``kind`` are the region's."""
 
@@ -78,7 +69,7 @@ class RunLive:
 
 
 Request = TimeInProgram | MeasureAgain | MeasureMore | TimeCode | RunLive
-Answer = float | TimedAgain | Timings | CodeTimes | LiveTrial | None
+Answer = float | TimedAgain | Timings | LiveTrial | None
 Result = TypeVar("Result")
 Asking = Generator[Request, Answer, Result]
 """Yields requests, is sent answers (None: it could not be done), and returns its result."""
@@ -105,10 +96,10 @@ def measure_more(request: MeasureMore) -> Asking[Timings | None]:
     return answer
 
 
-def time_code(request: TimeCode) -> Asking[CodeTimes | None]:
-    """The times of machine code on other layouts; None where there is none, or no time left."""
+def time_code(request: TimeCode) -> Asking[Timings | None]:
+    """The times of machine code on other layouts beside the original's; None where there is none, or no time left."""
     answer = yield request
-    assert answer is None or isinstance(answer, CodeTimes)
+    assert answer is None or isinstance(answer, Timings)
     return answer
 
 

@@ -12,7 +12,6 @@ from layout_advise.decide.machine_code import with_code, worth_a_look
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import (
     Asking,
-    CodeTimes,
     MeasureAgain,
     MeasureMore,
     TimeCode,
@@ -42,7 +41,7 @@ class _Results:
     around: Circumstances
     results: tuple[Measured, ...]
     trials: Mapping[Variant, LiveTrial] = field(default_factory=dict)
-    code: CodeTimes | None = None
+    code: Timings | None = None
 
     @property
     def timings(self) -> Timings:
@@ -73,7 +72,7 @@ def decide_single(times: FirstTimes, in_situ_ns: float | None, context: VerdictC
     return replace(decision, in_situ_ns=in_situ_ns, alike=around.alike)
 
 
-def _results(times: FirstTimes, around: Circumstances, code: CodeTimes | None = None) -> _Results:
+def _results(times: FirstTimes, around: Circumstances, code: Timings | None = None) -> _Results:
     """What the times say, with the identity that is nearer to the original as the identity."""
     first, contest = times.timings, times.contest
     unrolled = unrolled_nearer(first, around.mode)
@@ -111,7 +110,7 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
             context.snapshot,
             results=now.results,
             trials=now.trials,
-            code=now.code.timings if now.code is not None else None,
+            code=now.code,
         )
         return (yield from _nothing_won(now, decision, context))
     decision, again = yield from _confirmed(now, context, verdict)
@@ -223,7 +222,7 @@ def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Aski
         peers=peers,
         faster=shown_faster(peers, winner.variant, first, mode),
         trials=now.trials,
-        code=now.code.timings if now.code is not None else None,
+        code=now.code,
     )
     return decision, result
 

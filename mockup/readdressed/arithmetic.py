@@ -1,17 +1,15 @@
 """From an old address to the new one in two to ten instructions, modulo 2^64.
 
-The four forms, of which each does what the ones before it do, with other words: ``old + word``; ``old * word + word``; a
-shift behind that, where the new step is less even than the old one; the element's number, for blocks. What is timed beside a
-candidate with the layout unchanged has the candidate's form.
+There are four forms: ``old + word``; ``old * word + word``; a shift behind that, where the new step is less even than the
+old one; the element's number, for blocks. Each can be done once more so that nothing changes: what it takes shows then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from layout_advise.mockup.evidence.binding import Key
 from layout_advise.mockup.readdressed.moves import RING, Move
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.code.operands import OperandAddress
@@ -37,12 +35,12 @@ class Word:
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
     """The way to the place of a :class:`~layout_advise.mockup.readdressed.moves.Move`. ``shift`` and ``block_shift`` are
-    numbers in the code, everything else is a word: the layout itself hangs on these only."""
+    numbers in the code, everything else is a word."""
 
     move: Move
     form: AddressForm
-    shift: int = 1
-    block_shift: int = 1
+    shift: int = 0
+    block_shift: int = 0
 
     @property
     def registers(self) -> int:
@@ -82,11 +80,32 @@ class Arithmetic:
             _shift(out, t, move.even)
         _copy(out, u, t)
         _shift(out, u, self.block_shift)
-        beyond = move.steps.further - move.steps.block * move.steps.stride if move.steps.block else 0
+        beyond = move.steps.further - move.steps.block * move.steps.stride
         _multiply(out, u, at(Word(beyond % RING)))
         _multiply(out, t, at(Word(move.steps.stride)))
         _add_register(out, t, u)
         _add(out, t, at(place))
+
+    def again(self, out: Assembler, registers: Sequence[int], at: Callable[[Word], OperandAddress]) -> None:
+        """As many of the same instructions as :meth:`write` has, after which the first of ``registers`` is what it was: an
+        address of the user's memory."""
+        t, one, zero = registers[0], at(Word(1)), at(Word(0))
+        if self.form is AddressForm.ADDED:
+            _add(out, t, zero)
+            return
+        _multiply(out, t, one)
+        _add(out, t, zero)
+        if self.form is AddressForm.SCALED:
+            return
+        _shift(out, t, 0)
+        if self.form is AddressForm.NUMBERED:
+            u = registers[1]
+            _copy(out, u, t)
+            _shift(out, u, 63)
+            _multiply(out, u, one)
+            _multiply(out, t, one)
+            _add_register(out, t, u)
+        _add(out, t, zero)
 
 
 def form_of(move: Move) -> AddressForm:
@@ -98,15 +117,11 @@ def form_of(move: Move) -> AddressForm:
     return AddressForm.SCALED if move.steps.stride % (1 << move.even) == 0 else AddressForm.SHIFTED
 
 
-def arithmetic_of(moves: Mapping[Key, Move], least: Mapping[Key, AddressForm] | None = None) -> dict[Key, Arithmetic]:
-    """The arithmetic of each move, of no lesser form than ``least`` asks for."""
-    found = {}
-    for key, move in moves.items():
-        form = max(form_of(move), (least or {}).get(key, AddressForm.ADDED))
-        stride = move.steps.stride
-        shift = max(1, move.even - ((stride & -stride).bit_length() - 1)) if stride else 1
-        found[key] = Arithmetic(move, form, shift, max(1, move.steps.block.bit_length() - 1))
-    return found
+def arithmetic_of(move: Move) -> Arithmetic:
+    """The way to the move's places."""
+    stride = move.steps.stride
+    shift = move.even - ((stride & -stride).bit_length() - 1) if stride else 0
+    return Arithmetic(move, form_of(move), shift, move.steps.block.bit_length() - 1)
 
 
 def _rex(reg: int, rm: int) -> int:

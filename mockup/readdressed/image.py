@@ -5,8 +5,7 @@ The image is laid out as a tracing clone's, with one copy that records nothing::
     header: words of the address arithmetic, saved registers | entry | code | where indirect jumps go
 
 Of each moved operand the old address is made in a free register, and the new one of it; then the instruction goes to what
-that register points to. All other instructions are those of the original, so what it takes to run it with the layout
-unchanged is what the arithmetic takes, and nothing that a compiler would make of it.
+that register points to. All other instructions are those of the original: no compiler made anything of it anew.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 
 from layout_advise.errors import RefusedError
 from layout_advise.mockup.evidence.binding import Key
-from layout_advise.mockup.readdressed.arithmetic import Arithmetic, Word
+from layout_advise.mockup.readdressed.arithmetic import Arithmetic, Word, arithmetic_of
 from layout_advise.mockup.readdressed.moves import RING, Moves
 from layout_advise.mockup.readdressed.operand import at_register
 from layout_advise.mockup.readdressed.registers import registers_of
@@ -64,17 +63,17 @@ class CodeImage:
     moved: tuple[tuple[int, str], ...]
 
 
-def build_image(
-    region: Region, moves: Moves, arithmetic: Mapping[Key, Arithmetic], address: int, shift: int = 0
-) -> CodeImage:
+def build_image(region: Region, moves: Moves, address: int, *, shift: int = 0, twice: bool = False) -> CodeImage:
     """The copy of ``region`` and its callees for ``address`` (a page boundary within 1 GB of it). Its
-    loops begin ``shift`` bytes further into a line than those of the original.
+    loops begin ``shift`` bytes further into a line than those of the original. ``twice``: all that is done for an address is
+    done once more.
 
     Raises RefusedError where an instruction cannot be moved, RemapError or NotLiftedError where one is no access that is
     known.
     """
     code = decode(region)
-    builder = _Builder(region, code, moves, arithmetic, address, shift)
+    arithmetic = {key: arithmetic_of(move) for key, move in moves.of.items()}
+    builder = _Builder(region, code, moves, arithmetic, address, shift, twice)
     image = builder.build()
     return CodeImage(address, address + HEADER_BYTES, image, builder.words, tuple(builder.moved))
 
@@ -87,6 +86,7 @@ class _Builder:
     arithmetic: Mapping[Key, Arithmetic]
     address: int
     shift: int
+    twice: bool
     words: dict[int, Word] = field(default_factory=dict)
     moved: list[tuple[int, str]] = field(default_factory=list)
     places: dict[Word, int] = field(default_factory=dict)
@@ -158,20 +158,32 @@ class _Builder:
 
     def access(self, insn: Instruction, stretch: MovedStretch) -> None:
         """The instruction at the new address, which is made before the first one of a stretch."""
-        out = self.out
+        out, registers = self.out, stretch.registers
         if insn.address == stretch.first:
             for register, number in stretch.saved:
                 out.store(slot(out, SAVED + 8 * number), register)
-            out.lea(stretch.registers[0], stretch.memory)
+            out.lea(registers[0], stretch.memory)
             self.keep_flags(stretch.flags)
-            stretch.how.write(out, stretch.registers, self.word)
+            stretch.how.write(out, registers, self.word)
             self.give_flags(stretch.flags)
-        out.raw(at_register(insn.code, stretch.registers[0], stretch.distances[insn.address]))
+            if self.twice:
+                self.keep_flags(stretch.flags)
+                stretch.how.again(out, registers, self.word)
+                self.give_flags(stretch.flags)
+        out.raw(at_register(insn.code, registers[0], stretch.distances[insn.address]))
         early, late = stretch.saved_twice
         for register, number in early if insn.address == stretch.first else ():
-            out.load(register, slot(out, SAVED + 8 * number))
+            self.give_back(register, number)
         for register, number in late if insn.address == stretch.last else ():
-            out.load(register, slot(out, SAVED + 8 * number))
+            self.give_back(register, number)
+
+    def give_back(self, register: int, number: int) -> None:
+        """A register that was put aside."""
+        place = slot(self.out, SAVED + 8 * number)
+        self.out.load(register, place)
+        if self.twice:
+            self.out.store(place, register)
+            self.out.load(register, place)
 
     def keep_flags(self, live: bool) -> None:
         """The flags are put aside, and rax is what it was."""

@@ -10,7 +10,6 @@ from layout_advise.decide.decision import Decision
 from layout_advise.decide.requests import (
     Answer,
     Asking,
-    CodeTimes,
     MeasureMore,
     Request,
     RunLive,
@@ -37,7 +36,7 @@ class KindAtMachine:
     in_program_ns: float | None = None
     most_restores: int = 0
     live: Mapping[Variant, LiveTrial] = field(default_factory=dict)
-    code: CodeTimes | None = None
+    code: Timings | None = None
 
     def more(self, first: Timings) -> Timings | None:
         """Twice as many processes, as long as there are not more than ``most_restores``."""

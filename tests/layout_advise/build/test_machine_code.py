@@ -14,6 +14,8 @@ from layout_advise.build.machine_code import MachineCode, build_machine_code
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.lift.lift import lift
+from layout_advise.mockup.machine.loop_regions import LoopNest, hottest_nests
 from layout_advise.mockup.readdressed.moves import Moves, moves_of
 from layout_advise.observe.observe import observed
 from layout_advise.propose.compiler import Compiled
@@ -21,8 +23,10 @@ from layout_advise.propose.proposals import propose
 from layout_advise.propose.source import Source, code_of
 from layout_advise.propose.stage import attempt
 from layout_advise.tracer.backends.clone.record import trace_call
+from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.tracer.snapshot.park import park
 from layout_advise.verify.forks import in_forks
 from layout_advise.verify.verify import NOT_TAKEN, Finding, Subject, verify
 from tests.support.tracing.parked_programs import HASWELL, O2, parked
@@ -61,12 +65,13 @@ int main(void)
 class Scene:
     """A program parked at a call of its ``hot``, with layouts for what that touches."""
 
-    def __init__(self, process: AgentProcess, program: Path, folder: Path) -> None:
+    def __init__(self, process: AgentProcess, program: Path, folder: Path, nest: LoopNest | None = None) -> None:
         self.process, self.folder = process, folder
         binary = ElfBinary.open_module(program)
-        self.region = binary.region(binary.find("hot"), process.load_base, callees=True)
+        function = binary.region(binary.find("hot"), process.load_base, callees=True)
+        self.region = function if nest is None else nest.region(function)
         self.seen = observed(process, binary, self.region, trace_call(process, self.region, 3))
-        lifted = attempt(self.region, "none")
+        lifted = lift(self.region, outs=nest.outs) if nest is not None else attempt(self.region, "none")
         assert isinstance(lifted, Lifted)
         self.lifted, self.layouts = lifted, propose(self.seen, 12)
         compiler = Compiled("gcc", ("-O2",))
@@ -97,11 +102,33 @@ def test_every_layout_does_the_same(tmp_path: Path, flags: tuple[str, ...]) -> N
         found = scene.compare(made)
     assert made.reasons == {}
     assert {m.candidate.id for m in made.mockups if m.variant.is_candidate} == {c.id for c in scene.layouts}
-    assert {f"{c.id}-machine{place}" for c in scene.layouts for place in ("", "@1")} <= found.keys()
-    assert {str(twin) for twin in made.twins.values()} <= found.keys()
+    forms = ("-machine", "-machine@1", "-machine-twice", "-machine-twice@1")
+    assert {f"{c.id}{form}" for c in scene.layouts for form in forms} == found.keys()
     assert {name: one.reason for name, one in found.items() if one.reason} == {}
     assert {"soa", "split"} <= {family for c in scene.layouts for family in c.families}
     assert any(c.block for c in scene.layouts)
+
+
+def test_a_loop_is_left_where_the_originals_is(tmp_path: Path) -> None:
+    """It is entered and left in the middle of its function, whose registers it has."""
+    program = compiled(tmp_path, *O2)
+    binary = ElfBinary.open_module(program)
+    function = binary.find("hot")
+    samples = dict.fromkeys(range(function.start, function.start + function.size), 1)
+    nest = next(hottest_nests(binary.region(function, 0, callees=True), samples))
+    assert isinstance(nest, LoopNest)
+
+    def entry(address: int) -> Entry:
+        return Entry(program, address, binary.read(address, function.start + function.size - address), "hot")
+
+    place = replace(entry(nest.entry), exits=tuple(map(entry, nest.exits)))
+    with park([str(program)], place, 3, timeout=60) as process:
+        scene = Scene(process, program, tmp_path, nest)
+        made = scene.build(scene.layouts)
+        found = scene.compare(made)
+    assert made.reasons == {}
+    assert len(found) > len(scene.layouts)
+    assert {name: one.reason for name, one in found.items() if one.reason} == {}
 
 
 def test_a_wrong_place_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections import Counter
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from layout_advise.mockup.readdressed.arithmetic import AddressForm, Arithmetic, Word, arithmetic_of, form_of
 from layout_advise.mockup.readdressed.moves import RING, Move, Steps
 from layout_advise.tracer.backends.clone.assembler import Assembler
+from layout_advise.tracer.code.decoder import disassemble
 from layout_advise.tracer.code.operands import RAX, OperandAddress
 
 _CODE, _ARRAYS = 2048, 0x7F12_3456_7000
@@ -26,7 +28,7 @@ def moves(draw: st.DrawFn) -> Move:
     return Move(draw(st.integers(1, 1 << 46)), draw(st.integers(1, 300)), draw(st.integers(0, 1 << 20)), steps)
 
 
-def run(how: Arithmetic, registers: tuple[int, int], old: int) -> int:
+def run(how: Arithmetic, registers: tuple[int, int], old: int, *, twice: bool) -> int:
     """What the code makes of an old address."""
     with mmap.mmap(-1, 1 << 14, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as memory:
         begin = ctypes.c_char.from_buffer(memory)
@@ -40,6 +42,8 @@ def run(how: Arithmetic, registers: tuple[int, int], old: int) -> int:
         out.raw(saved[1][0])
         out.lea(registers[0], OperandAddress(base=7))
         how.write(out, registers, at)
+        if twice:
+            how.again(out, registers, at)
         out.lea(RAX, OperandAddress(base=registers[0]))
         out.raw(saved[1][1] + b"\xc3")
         code = out.finish()
@@ -53,13 +57,21 @@ def run(how: Arithmetic, registers: tuple[int, int], old: int) -> int:
 
 
 @settings(max_examples=300, deadline=None)
-@given(moves(), st.sampled_from(list(AddressForm)), st.sampled_from(_PAIRS), st.integers(0, 1 << 20))
-def test_the_processor_comes_to_the_layouts_place(
-    move: Move, least: AddressForm, registers: tuple[int, int], k: int
-) -> None:
-    (how,) = arithmetic_of({(0, 0): move}, {(0, 0): least}).values()
-    assert how.form >= least
-    assert run(how, registers, move.start + move.step * k) == _ARRAYS + move.offset + move.steps.at(k)
+@given(moves(), st.sampled_from(_PAIRS), st.integers(0, 1 << 20), st.booleans())
+def test_the_processor_comes_to_the_layouts_place(move: Move, registers: tuple[int, int], k: int, twice: bool) -> None:
+    place = run(arithmetic_of(move), registers, move.start + move.step * k, twice=twice)
+    assert place == _ARRAYS + move.offset + move.steps.at(k)
+
+
+@given(moves(), st.sampled_from(_PAIRS))
+def test_done_again_it_is_as_much_work(move: Move, registers: tuple[int, int]) -> None:
+    how, texts = arithmetic_of(move), []
+    for write in (how.write, how.again):
+        out = Assembler(0x10000)
+        write(out, registers, lambda word: OperandAddress(target=0x8000))
+        texts.append([insn.mnemonic for insn in disassemble(bytes(out.text), 0x10000)])
+    assert Counter(texts[0]) - Counter(texts[1]) <= Counter(["shr"])  # an even step of one needs no shift
+    assert sum(Counter(texts[1]).values()) >= len(texts[0])
 
 
 def test_a_move_takes_no_more_than_it_needs() -> None:
