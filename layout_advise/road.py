@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache, partial
 
-from layout_advise.build.machine_code import build_machine_code
 from layout_advise.build.mockups import identity_of_loops
 from layout_advise.build.stage import Built, build_ending, build_general, late_loads
 from layout_advise.choose.policy import CHOOSE
@@ -90,7 +89,8 @@ from layout_advise.reports.model.threads import ByThreads
 from layout_advise.rundir import write_atomically
 from layout_advise.tracer.process.stopped_program import Snapshots
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
-from layout_advise.verify.compare import compared_code, compared_late
+from layout_advise.verify.compare import compared_late
+from layout_advise.verify.machine_code import verified_code
 from layout_advise.verify.stage import Verified
 from layout_advise.verify.verify import Subject
 from layout_advise.workspace import Workspace
@@ -211,7 +211,7 @@ def _tried(
     candidates = verified.in_race(candidates)
     timed = [measure_kind(case, seen, verified.built, verified.racing, candidates, copies, late)]
     timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
-    code = partial(_time_code, timed[0], parked, proposed)
+    code = partial(_time_code, timed[0], lru_cache(1)(partial(_code_mockups, case, parked, proposed)))
     decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial, code)
     _write_times(case, decision)
     verdict = _completed(decision, case, proposed, others)
@@ -342,16 +342,19 @@ def _answered(
             return result
 
 
-def _time_code(timed: KindTimed, parked: AgentProcess, proposed: Proposed, request: TimeCode) -> Timings | None:
-    """The times of the region's machine code on the layouts that a decision asks for, as far as it does the same there."""
-    case, source = timed.case, timed.built.source
-    wanted = [c for c in proposed.candidates if c.id in request.layouts]
-    made = build_machine_code(proposed.seen.region, source, wanted, case.space.region.mockups)
-    for name, why in made.reasons.items():
-        case.space.progress.note(f"no machine code on {name}: {why}")
-    good = compared_code(case.space, parked, source, made.mockups, seconds_left(case) / 2)
-    entrants = [Timed(m.variant, m.path, source.forbidden(m.candidate)) for m in good]
-    return measure_code(timed, entrants, request.first) if good else None
+def _code_mockups(case: Case, parked: AgentProcess, proposed: Proposed, layouts: tuple[str, ...]) -> tuple[Timed, ...]:
+    """The region's machine code on these layouts, as far as it does the same there."""
+    assert isinstance(proposed.source, Source)
+    wanted = [c for c in proposed.candidates if c.id in layouts]
+    return verified_code(case.space, parked, proposed.seen.region, proposed.source, wanted, seconds_left(case) / 2)
+
+
+def _time_code(
+    timed: KindTimed, mockups: Callable[[tuple[str, ...]], tuple[Timed, ...]], request: TimeCode
+) -> Timings | None:
+    """The times of the region's machine code on the layouts that a decision asks for."""
+    code = mockups(request.layouts)
+    return measure_code(timed, code, request.first, look=request.look, more=request.more) if code else None
 
 
 def _answer(request: TimeInProgram | MeasureMore | MeasureAgain, timed: Sequence[KindTimed]) -> Answer:

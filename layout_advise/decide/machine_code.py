@@ -32,6 +32,15 @@ def with_code(results: Sequence[Measured], code: Timings | None, around: Circums
     return tuple(replace(one, code=_measured(one, code, around)) for one in results)
 
 
+def may_tell(one: Measured) -> bool:
+    """Tells whether machine code leaves less open of a layout than its mock-up does, as far as noise does not decide it."""
+    code, own = one.code, replace(one, code=None)
+    most, top = own.ceiling(), code.likely_ceiling() if code is not None else None
+    if code is None or code.speedup is None or one.packed or not most or not top:
+        return False
+    return own.floor() <= 0 or top / code.speedup.median < most / own.floor()
+
+
 def _measured(one: Measured, code: Timings, around: Circumstances) -> Measured | None:
     name, mode = machine_code(one.layout), around.mode
     mine, doubled = places_of(code, name), places_of(code, machine_code_twice(one.layout))

@@ -53,11 +53,14 @@ class MeasureMore:
 @dataclass(frozen=True, slots=True)
 class TimeCode:
     """Time the calls of kind number ``kind`` by the original's machine code on these layouts (ids), as
-    :func:`~layout_advise.measure.stage.measure_code` does; ``first`` are the first times."""
+    :func:`~layout_advise.measure.stage.measure_code` does; ``first`` are the first times of all. Without ``more``, known
+    times of these layouts, to ``look`` at them in a few processes is enough."""
 
     kind: int
     layouts: tuple[str, ...]
     first: Timings
+    look: bool = False
+    more: Timings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
 from layout_advise.decide.decision import Decision, as_fast, measured, shown_faster, unrolled_nearer
 from layout_advise.decide.live import SETTLED, Settled, lived, settled
-from layout_advise.decide.machine_code import with_code, worth_a_look
+from layout_advise.decide.machine_code import may_tell, with_code, worth_a_look
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import (
     Asking,
@@ -177,8 +177,12 @@ def _by_code(now: _Results, verdict: Verdict, context: VerdictContext) -> Asking
     layouts that may gain: what a compiler made of a mock-up is no doubt then."""
     open_by_code = verdict.doubt is not None and verdict.doubt not in SETTLED
     layouts = worth_a_look(reaching(now.results, context)) if open_by_code else ()
-    code = (yield from time_code(TimeCode(0, layouts, now.timings))) if layouts else None
-    return replace(now, results=with_code(now.results, code, now.around), code=code)
+    code = (yield from time_code(TimeCode(0, layouts, now.timings, look=True))) if layouts else None
+    results = with_code(now.results, code, now.around)
+    if code is not None and any(may_tell(one) for one in results):
+        code = (yield from time_code(TimeCode(0, layouts, now.timings, more=code.origin or code))) or code
+        results = with_code(now.results, code, now.around)
+    return replace(now, results=results, code=code)
 
 
 def _more(now: _Results, context: VerdictContext) -> Asking[_Results | None]:

@@ -161,17 +161,19 @@ def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Varian
     return replace(bench, plan=plan).measure(wanted, "measuring more", more=first)
 
 
-def measure_code(timed: KindTimed, code: Sequence[Timed], first: Timings) -> Timings | None:
-    """The times of machine code on other layouts beside the original's, in half of the time that is left; None where there
-    is none left."""
+def measure_code(
+    timed: KindTimed, code: Sequence[Timed], first: Timings, *, look: bool = False, more: Timings | None = None
+) -> Timings | None:
+    """The times of machine code on other layouts beside the original's, those of ``more`` added to, in half of the time that
+    is left, or for a ``look`` in a few processes; None where there is none left."""
     assert timed.times is not None
     left = timed.end + further_seconds(timed.case) - own_time()
     if left <= 0:
         return None
-    bench = timed.times.bench
-    plan = replace(bench.plan, restores=max(len(first.steady), MEASURE.fewest_again), seconds=left / 2, cold_calls=0)
-    plan = plan if not bench.lesser else replace(plan, cold_calls=bench.plan.cold_calls)
-    timings = replace(bench, plan=plan).measure(code, "timing its machine code on other layouts", drop=False)
+    bench, most = timed.times.bench, max(len(first.steady), MEASURE.fewest_again)
+    restores = TIMING.fewest if look else most
+    plan = replace(bench.plan, restores=restores, seconds=left / 2, cold_calls=bench.plan.cold_calls if bench.lesser else 0)
+    timings = replace(bench, plan=plan).measure(code, "timing its machine code on other layouts", drop=False, more=more)
     return replace(timings, lesser=first.lesser, between=first.between)
 
 

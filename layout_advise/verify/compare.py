@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from layout_advise.build.machine_code import CodeMockup
 from layout_advise.build.mockups import Mockup, Mockups, expected_moves, make_all
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate
@@ -38,7 +37,7 @@ def compared(
         candidate = item.recipe.relaid
         moves = expected_moves(candidate, code, source) if candidate is not None else None
         subjects.append(Subject(variant, item.path, item.check, source.guarded(candidate), moves))
-    return _found(space, program, source, subjects, seconds)
+    return found_of(space, program, source, subjects, seconds)
 
 
 def compared_late(space: Workspace, program: StoppedProgram, source: Source, made: Mockups) -> dict[Variant, Mockup]:
@@ -52,27 +51,17 @@ def compared_late(space: Workspace, program: StoppedProgram, source: Source, mad
         if item.late is not None and (relaid := item.recipe.relaid) is not None
     ]
     try:
-        found = _found(space, program, source, subjects) if subjects else {}
+        found = found_of(space, program, source, subjects) if subjects else {}
     except SnapshotError:
         found = {}
     return without_failed(made, found)
 
 
-def compared_code(
-    space: Workspace, program: StoppedProgram, source: Source, code: Sequence[CodeMockup], seconds: float
-) -> list[CodeMockup]:
-    """Those of ``code`` that leave behind what the original does. None is begun after ``seconds``."""
-    subjects = [Subject(one.variant, one.path, None, source.guarded(one.candidate), (0, 0)) for one in code]
-    try:
-        found = _found(space, program, source, subjects, seconds) if subjects else {}
-    except SnapshotError:
-        found = {}
-    return [one for one in code if one.variant in found and found[one.variant].reason is None]
-
-
-def _found(
+def found_of(
     space: Workspace, program: StoppedProgram, source: Source, subjects: Sequence[Subject], seconds: float = VERIFY.budget_s
 ) -> dict[Variant, Finding]:
+    """Compares ``subjects`` with the original, in forks or copies of ``program``; none is begun after ``seconds``."""
+
     def progress(done: int, total: int) -> None:
         space.progress.count("comparing bytes", done, total)
 

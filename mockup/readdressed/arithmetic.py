@@ -1,7 +1,8 @@
 """From an old address to the new one in two to ten instructions, modulo 2^64.
 
-There are four forms: ``old + word``; ``old * word + word``; a shift behind that, where the new step is less even than the
-old one; the element's number, for blocks. Each can be done once more so that nothing changes: what it takes shows then.
+There are five forms: ``old + word``; ``old * word + word``; a shift behind that, where the new step is less even than the
+old one; the element's number, for blocks; the element's number and the rest, for loops over its fields. Each can be done
+once more so that nothing changes: what it takes shows then.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from layout_advise.mockup.readdressed.moves import RING, Move
+from layout_advise.mockup.readdressed.moves import RING, Move, Steps
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.code.operands import OperandAddress
 
@@ -22,6 +23,7 @@ class AddressForm(IntEnum):
     SCALED = 1
     SHIFTED = 2
     NUMBERED = 3
+    DIVIDED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +47,15 @@ class Arithmetic:
     @property
     def registers(self) -> int:
         """The number of registers that it takes: for the address, and one more."""
-        return 2 if self.form is AddressForm.NUMBERED else 1
+        return 2 if self.form >= AddressForm.NUMBERED else 1
 
     def __str__(self) -> str:
         m = self.move
         steps = f"{m.steps.stride} * k"
         if m.steps.block:
             steps = f"{m.steps.further} * (k / {m.steps.block}) + {m.steps.stride} * (k % {m.steps.block})"
-        return f"{m.start:#x} + {m.step} * k is at {m.offset} + {steps}"
+        over = (" + d", f" + {m.apart} * d") if m.bytes else ("", "")
+        return f"{m.start:#x} + {m.step} * k{over[0]} is at {m.offset} + {steps}{over[1]}"
 
     def write(self, out: Assembler, registers: Sequence[int], at: Callable[[Word], OperandAddress]) -> None:
         """Makes the new address of the old one in the first of ``registers``; ``at`` is where a word is. Flags change."""
@@ -73,7 +76,19 @@ class Arithmetic:
             _shift(out, t, self.shift)
             _add(out, t, at(place))
             return
-        factor, u = move.inverse, registers[1]
+        u = registers[1]
+        if self.form is AddressForm.DIVIDED:
+            _add(out, t, at(Word(-move.start % RING)))
+            _copy(out, u, t)
+            _multiply(out, u, at(Word(move.quotient[0])))
+            _shift(out, u, self.shift)
+            if move.apart != 1:
+                _multiply(out, t, at(Word(move.apart % RING)))
+            _multiply(out, u, at(Word((move.steps.stride - move.step * move.apart) % RING)))
+            _add_register(out, t, u)
+            _add(out, t, at(place))
+            return
+        factor = move.inverse
         _multiply(out, t, at(Word(factor)))
         _add(out, t, at(Word(-move.start * factor % RING)))
         if move.even:
@@ -93,6 +108,9 @@ class Arithmetic:
         if self.form is AddressForm.ADDED:
             _add(out, t, zero)
             return
+        if self.form is AddressForm.DIVIDED:
+            self._divided_again(out, registers, one, zero)
+            return
         _multiply(out, t, one)
         _add(out, t, zero)
         if self.form is AddressForm.SCALED:
@@ -107,9 +125,23 @@ class Arithmetic:
             _add_register(out, t, u)
         _add(out, t, zero)
 
+    def _divided_again(self, out: Assembler, registers: Sequence[int], one: OperandAddress, zero: OperandAddress) -> None:
+        t, u = registers
+        _add(out, t, zero)
+        _copy(out, u, t)
+        _multiply(out, u, one)
+        _shift(out, u, 63)
+        if self.move.apart != 1:
+            _multiply(out, t, one)
+        _multiply(out, u, one)
+        _add_register(out, t, u)
+        _add(out, t, zero)
+
 
 def form_of(move: Move) -> AddressForm:
     """The least form that the move needs."""
+    if move.bytes:
+        return AddressForm.ADDED if move.apart == 1 and move.steps == Steps(move.step) else AddressForm.DIVIDED
     if move.steps.block:
         return AddressForm.NUMBERED
     if move.steps.stride == move.step:
@@ -119,9 +151,12 @@ def form_of(move: Move) -> AddressForm:
 
 def arithmetic_of(move: Move) -> Arithmetic:
     """The way to the move's places."""
+    form = form_of(move)
+    if form is AddressForm.DIVIDED:
+        return Arithmetic(move, form, move.quotient[1])
     stride = move.steps.stride
     shift = move.even - ((stride & -stride).bit_length() - 1) if stride else 0
-    return Arithmetic(move, form_of(move), shift, move.steps.block.bit_length() - 1)
+    return Arithmetic(move, form, shift, move.steps.block.bit_length() - 1)
 
 
 def _rex(reg: int, rm: int) -> int:

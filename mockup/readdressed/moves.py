@@ -2,7 +2,8 @@
 
 A reference that goes to one place of its elements has the old address ``start + step * k`` in element ``k``, so ``k`` is an
 exact quotient: a multiplication by the inverse of the odd part of ``step``, modulo 2^64, and a shift. What a compiler would
-do with an index is done with an address, by two to ten instructions; pointers in registers and memory stay what they are.
+do with an index is done with an address, by two to ten instructions; pointers in registers and memory stay what they are. A
+reference that goes over several places of an element, as in a loop over fields, takes a quotient with a rest.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from layout_advise.layoutalgebra.derive.structure import (
 from layout_advise.mockup.emit.frame import PAGE, buffer_starts
 from layout_advise.mockup.emit.statics import MOST_BYTES
 from layout_advise.mockup.evidence.binding import Binding, Key, bind_references
-from layout_advise.mockup.evidence.streams import residue
+from layout_advise.mockup.evidence.streams import residues
 from layout_advise.mockup.remap.field_runs import uncovered
 from layout_advise.mockup.remap.plan import RemapPlan
 from layout_advise.tracer.trace.trace import Reference, Trace
 
 RING = 1 << 64
+MOST_PLACES = 64
+"""So many places of an element a reference may go to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +53,27 @@ class Steps:
 @dataclass(frozen=True, slots=True)
 class Move:
     """The new place of the accesses of a reference: of element ``k``, whose old address is ``start + step * k``, it is
-    ``offset + steps.at(k)`` bytes into the memory that all new arrays share."""
+    ``offset + steps.at(k)`` bytes into the memory that all new arrays share. A reference that goes over several places of an
+    element, ``d`` bytes from the first of them, finds these ``apart * d`` bytes from there; all old addresses are within
+    ``bytes`` from ``start``, where it is such a one (else 0)."""
 
     start: int
     step: int
     offset: int
     steps: Steps
+    apart: int = 1
+    bytes: int = 0
 
     @property
     def even(self) -> int:
         """The number of times that 2 divides the old step."""
         return (self.step & -self.step).bit_length() - 1
+
+    @property
+    def quotient(self) -> tuple[int, int]:
+        """A factor and a shift by which ``d // step`` is ``(d * factor) >> shift`` for each distance below ``bytes``."""
+        shift = (self.step * self.bytes).bit_length()
+        return -(-(1 << shift) // self.step), shift
 
     @property
     def inverse(self) -> int:
@@ -126,9 +139,10 @@ def moves_of(candidate: Candidate, trace: Trace, structures: Sequence[Structure]
             if key in binding.shared:
                 raise RemapError(f"the reference at {key[0]:#x}", "it reaches other memory too")
             layout, first = layouts[name]
-            found[key] = _move(layout, first, arrays, reference, binding)
+            places = _places_of(layout, reference, binding)
+            found[key] = _move(layout, first, arrays, reference, places)
             if reference.kind != "read":
-                outward |= {(name, m.field) for m in _fields_of(layout, found[key], reference)}
+                outward |= {(name, m.field) for m in _fields_of(layout, places, reference)}
     return Moves(candidate, arrays, binding, found, frozenset(binding.streams) - frozenset(found), frozenset(outward))
 
 
@@ -139,30 +153,54 @@ def _check_grid(layout: Relayout) -> None:
         raise RemapError(f"structure {structure.name}", "its elements do not follow each other")
 
 
-def _fields_of(layout: Relayout, move: Move, reference: Reference) -> list[FieldMap]:
+def _places_of(layout: Relayout, reference: Reference, binding: Binding) -> tuple[int, ...]:
+    """The places of an element that a reference goes to, ascending."""
+    structure, stream = layout.structure, binding.streams[reference.pc, reference.operand]
+    found = residues(stream, structure.base, structure.element_bytes)
+    if found is None or len(found) > MOST_PLACES:
+        raise RemapError(f"the reference at {reference.pc:#x}", "the places of an element that it goes to are not known")
+    return tuple(sorted(found))
+
+
+def _fields_of(layout: Relayout, places: Sequence[int], reference: Reference) -> list[FieldMap]:
     """The maps of the fields that an access has bytes of."""
     structure = layout.structure
-    places = {(move.start + at - structure.base) % structure.element_bytes for at in range(reference.bytes)}
+    held = {(place + at) % structure.element_bytes for place in places for at in range(reference.bytes)}
     spans = ((m, structure.fields[m.field]) for m in layout.fields)
-    return [m for m, f in spans if any(f.offset <= place < f.offset + f.bytes for place in places)]
+    return [m for m, f in spans if any(f.offset <= place < f.offset + f.bytes for place in held)]
 
 
-def _move(layout: Relayout, first: int, arrays: Arrays, reference: Reference, binding: Binding) -> Move:
+def _move(layout: Relayout, first: int, arrays: Arrays, reference: Reference, places: Sequence[int]) -> Move:
     structure, where = layout.structure, f"the reference at {reference.pc:#x}"
-    size = structure.element_bytes
-    rest = residue(binding.streams[reference.pc, reference.operand], structure.base, size)
-    if rest is None:
-        raise RemapError(where, "it goes to several places of an element")
+    found = [_whole_place(layout, first, arrays, reference, place) for place in places]
+    offset, steps = found[0]
+    begin, size = structure.base + places[0], structure.element_bytes
+    if len(places) == 1:
+        return Move(begin, size, offset, steps)
+    distances = [(place - places[0], other[0] - offset) for place, other in zip(places[1:], found[1:], strict=True)]
+    apart = distances[0][1] // distances[0][0]
+    if steps.block or any(other[1] != steps for other in found) or any(new != apart * old for old, new in distances):
+        raise RemapError(where, "the places of an element that it goes to are not evenly apart in the new layout")
+    move = Move(begin, size, offset, steps, apart, structure.count * size)
+    factor, _ = move.quotient
+    if factor * move.bytes >= RING:
+        raise RemapError(where, "its structure is too large for the arithmetic on addresses")
+    return move
+
+
+def _whole_place(layout: Relayout, first: int, arrays: Arrays, reference: Reference, rest: int) -> tuple[int, Steps]:
+    """The new place of an access at byte ``rest`` of the first element, all bytes of which have to lie together."""
+    where = f"the reference at {reference.pc:#x}"
     begin, steps = _place(layout, rest, where)
     for at in range(1, reference.bytes):
-        inner, local = divmod(rest + at, size)
+        inner, local = divmod(rest + at, layout.structure.element_bytes)
         place, other = _place(layout, local, where)
         if (other, place[0]) != (steps, begin[0]) or (inner and steps.block):
             raise RemapError(where, "what it accesses is not in one place in the new layout")
         if place[1] + steps.at(inner) != begin[1] + at:
             raise RemapError(where, "what it accesses does not lie together in the new layout")
     number = first + begin[0]
-    return Move(structure.base + rest, size, arrays.pages[number] + arrays.heads[number] + begin[1], steps)
+    return arrays.pages[number] + arrays.heads[number] + begin[1], steps
 
 
 def _place(layout: Relayout, local: int, where: str) -> tuple[tuple[int, int], Steps]:

@@ -153,7 +153,7 @@ def _apart(one: OperandAccess, how: Arithmetic, other: OperandAccess, its: Arith
     not, or the two are not of one element."""
     a, b = one.memory, other.memory
     alike = (a.base, a.index, a.scale, a.target, a.fs, a.narrow) == (b.base, b.index, b.scale, b.target, b.fs, b.narrow)
-    same = (how.form, how.move.step, how.move.steps) == (its.form, its.move.step, its.move.steps)
-    if not alike or not same or b.disp - a.disp != its.move.start - how.move.start:
+    one_way, its_way = ((h.form, h.move.step, h.move.steps, h.move.apart, h.move.bytes) for h in (how, its))
+    if not alike or one_way != its_way or b.disp - a.disp != its.move.start - how.move.start:
         return None
     return its.move.offset - how.move.offset

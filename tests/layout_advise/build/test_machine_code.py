@@ -34,8 +34,13 @@ from tests.support.tracing.parked_programs import HASWELL, O2, parked
 NODES = r"""
 #include <stdio.h>
 #include <stdlib.h>
-struct node { double x, v; int kind; float w; double q[2]; struct node *next; };
-static struct node *nodes; static long n = 700; static int table[64];
+#ifdef FIELDS
+#define Q 4
+#else
+#define Q 2
+#endif
+struct node { double x, v; int kind; float w; double q[Q]; struct node *next; };
+static struct node *nodes; static long n = 700, fields; static int table[64];
 __attribute__((noipa)) double helper(struct node *a, double dt) { return a->w * dt + a->q[1]; }
 __attribute__((noipa)) long hot(long k)
 {
@@ -49,12 +54,15 @@ __attribute__((noipa)) long hot(long k)
             case 5: a->kind = (a->kind + k) & 7; break; default: c--; }
         s += helper(a->next, 0.5);
         if (k == LATE) a->q[0] += c;
+#ifdef FIELDS
+        for (long d = 0; d < fields; d++) a->q[d] += a->v * d;
+#endif
     }
     return c + (long)s;
 }
-int main(void)
+int main(int argc, char **argv)
 {
-    nodes = malloc(n * sizeof *nodes); long t = 0;
+    nodes = malloc(n * sizeof *nodes); fields = argc + 2; long t = 0;
     for (long i = 0; i < n; i++) nodes[i] = (struct node){i, i * .5, i * 7 % 8, i, {i, 2 * i}, nodes + (i * 37 + 5) % n};
     for (int c = 0; c < 8; c++) t += hot(c + 3);
     printf("%ld\n", t);
@@ -107,6 +115,21 @@ def test_every_layout_does_the_same(tmp_path: Path, flags: tuple[str, ...]) -> N
     assert {name: one.reason for name, one in found.items() if one.reason} == {}
     assert {"soa", "split"} <= {family for c in scene.layouts for family in c.families}
     assert any(c.block for c in scene.layouts)
+
+
+def test_loops_over_fields_find_their_places(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "-O1", "-DFIELDS")
+    with parked(program, 3) as process:
+        scene = Scene(process, program, tmp_path)
+        made = scene.build(scene.layouts)
+        found = scene.compare(made)
+    served = {m.candidate.id for m in made.mockups}
+    assert "soa" in {family for c in scene.layouts if c.id in served for family in c.families}
+    assert all("not evenly apart" in why for why in made.reasons.values())
+    assert {c.id for c in scene.layouts} == served | made.reasons.keys()
+    assert {name: one.reason for name, one in found.items() if one.reason} == {}
+    texts = [m.path.with_suffix(".c").read_text() for m in made.mockups]
+    assert any(" * k + d is at " in text for text in texts)
 
 
 def test_a_loop_is_left_where_the_originals_is(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from layout_advise.decide.budget import Circumstances
-from layout_advise.decide.machine_code import with_code, worth_a_look
+from layout_advise.decide.machine_code import may_tell, with_code, worth_a_look
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import VerdictContext, decide, reaching
 from layout_advise.measure.measured import Measured
@@ -105,3 +105,13 @@ def test_a_call_that_takes_longer_in_the_program_is_a_doubt_of_machine_code_too(
     (program,) = (term for term in told.code.budget if term.name == "program")
     assert program.hi == pytest.approx(2000 / 1010, rel=0.01)
     assert reaching([told], CONTEXT)
+
+
+def test_it_is_timed_further_where_its_medians_leave_less_open() -> None:
+    wide = measured(C1, 0.9, 1.3)
+    (told,) = with_code([wide], SLOW, AROUND)
+    assert may_tell(told)
+    (told,) = with_code([wide], times({CODE: 1000.0, TWICE: 1700.0}), AROUND)
+    assert not may_tell(told)
+    assert not may_tell(wide)
+    assert not may_tell(replace(told, packed=True))

@@ -6,7 +6,7 @@ import ctypes
 import mmap
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.mockup.readdressed.arithmetic import AddressForm, Arithmetic, Word, arithmetic_of, form_of
@@ -54,6 +54,30 @@ def run(how: Arithmetic, registers: tuple[int, int], old: int, *, twice: bool) -
         found = int(ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)(base + _CODE)(old))
         del begin
     return found
+
+
+@st.composite
+def moves_over_fields(draw: st.DrawFn) -> tuple[Move, int, int]:
+    """A move of a reference to several places of an element, an element, and one of its places."""
+    step, count = draw(st.integers(2, 300)), draw(st.integers(1, 1 << 20))
+    move = Move(
+        draw(st.integers(1, 1 << 46)),
+        step,
+        draw(st.integers(0, 1 << 20)),
+        Steps(draw(st.integers(1, 40))),
+        draw(st.integers(-(1 << 20), 1 << 20)),
+        count * step,
+    )
+    return move, draw(st.integers(0, count - 1)), draw(st.integers(0, step - 1))
+
+
+@settings(max_examples=300, deadline=None)
+@given(moves_over_fields(), st.sampled_from(_PAIRS), st.booleans())
+def test_a_loop_over_fields_finds_each_of_them(case: tuple[Move, int, int], registers: tuple[int, int], twice: bool) -> None:
+    move, k, distance = case
+    assume(move.quotient[0] * move.bytes < RING)
+    place = run(arithmetic_of(move), registers, move.start + move.step * k + distance, twice=twice)
+    assert place == _ARRAYS + move.offset + move.steps.at(k) + move.apart * distance
 
 
 @settings(max_examples=300, deadline=None)
