@@ -43,7 +43,9 @@ def test_a_slow_form_leaves_open_what_machine_code_excludes() -> None:
     slow = measured(C1, 0.9, 1.3)
     assert decide([slow], CONTEXT).action == "undecided"
     (told,) = with_code([slow], SLOW, AROUND)
-    assert decide([told], CONTEXT).action == "keep"
+    verdict = decide([told], CONTEXT)
+    assert verdict.action == "keep"
+    assert "times the original's speed, by its own machine code on that layout" in verdict.text
     assert told.floor() == pytest.approx(1000 / 1150, rel=0.01)
     assert told.ceiling() == pytest.approx(1.0, rel=0.01)
 
