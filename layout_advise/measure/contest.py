@@ -12,7 +12,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.setup import Bench, Contest, Entrant
-from layout_advise.mockup.run.packed_loops import keeps_vectors, packed_counts
+from layout_advise.mockup.run.packed_loops import keeps_vectors, packed_counts, packed_in
 from layout_advise.mockup.timing.plan import Memory
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
@@ -47,6 +47,7 @@ def contest_of(
 ) -> Contest:
     """The contest of what was verified at all calls of one kind. ``symbol`` is what titles call the hotspot."""
     entrants, unmeasured = [], []
+    packed = packed_in(source.region) if source.region is not None else 0
     unchanged = made[IDENTITY].path if IDENTITY in made else None
     for item in contestants(made, found):
         variant, candidate = item.recipe.variant, item.recipe.candidate
@@ -62,7 +63,7 @@ def contest_of(
                 candidate.block is not None,
                 words(candidate),
                 unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel),
-                sum(packed_counts(item.path, source.kernel)) > source.packed,
+                sum(packed_counts(item.path, source.kernel)) > packed,
                 item.translated,
             )
         )

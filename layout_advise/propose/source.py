@@ -17,10 +17,10 @@ from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.rewrite.passes import rewrite
 from layout_advise.mockup.run.code_placement import InnerLoop, hot_loop
-from layout_advise.mockup.run.packed_loops import packed_in
 from layout_advise.observe.observe import Observation, is_beyond_the_l2
 from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.recipes import Code
+from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.stopped_program import Range, Strided
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.source_names import in_source
@@ -57,8 +57,8 @@ class Source:
     """Whether the way that the code takes depends on the data."""
     hangs_on_place: bool = False
     """Whether times depend on where the code lies (:func:`depends_on_place`)."""
-    packed: int = 0
-    """How many instructions of arithmetic on several elements at once the original's loops have."""
+    region: Region | None = None
+    """The original's machine code."""
 
     @property
     def kernel(self) -> str:
@@ -109,7 +109,7 @@ def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Fu
         load_base=seen.region.load_base,
         branches=branches,
         hangs_on_place=hangs,
-        packed=packed_in(seen.region),
+        region=seen.region,
     )
 
 

@@ -36,6 +36,7 @@ def packed_counts(mockup: Path, kernel: str) -> tuple[int, ...]:
     return _packed_counts(mockup, kernel, mockup.stat().st_mtime_ns)
 
 
+@lru_cache(maxsize=64)
 def packed_in(region: Region) -> int:
     """How many instructions of packed arithmetic the innermost loops of ``region`` and its callees have, all together; 0
     where they cannot be told."""
