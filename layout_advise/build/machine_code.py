@@ -11,10 +11,10 @@ from layout_advise.build.policy import BUILD
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.readdressed.image import CodeImage, build_image
-from layout_advise.mockup.readdressed.moves import Moves, moves_of
+from layout_advise.mockup.readdressed.moves import Moves, moves_of, unmoved
 from layout_advise.mockup.readdressed.source import emit_code
 from layout_advise.mockup.run.build import build
-from layout_advise.mockup.timing.variants import Variant, machine_code, machine_code_twice
+from layout_advise.mockup.timing.variants import MACHINE_CODE, Variant, machine_code, machine_code_twice
 from layout_advise.propose.source import Source
 from layout_advise.tracer.backends.clone.address import CLONE_ROOM, choose_address
 from layout_advise.tracer.code.region import Region
@@ -28,7 +28,7 @@ _SHIFTS = (0, BUILD.code_step)
 
 @dataclass(frozen=True, slots=True)
 class CodeMockup:
-    """Machine code on the layout of ``candidate``."""
+    """Machine code on the layout of ``candidate``, which has no layouts where nothing is moved."""
 
     variant: Variant
     path: Path
@@ -52,16 +52,22 @@ class _Image:
 
 def build_machine_code(region: Region, source: Source, candidates: Iterable[Candidate], folder: Path) -> MachineCode:
     """Builds those of ``candidates`` for which each access of the traced call is a move, each with its loops at two places
-    in a line, and with its work on addresses done twice; C sources go to ``folder``."""
+    in a line, and with its work on addresses done twice; and the code with nothing moved. C sources go to ``folder``."""
     reasons: dict[str, str] = {}
     images: list[_Image] = []
     at = _first_place(region, source) if source.team is None else None
     if at is None:
         return MachineCode((), {c.id: "there is no place for it" for c in candidates})
     end = at + CLONE_ROOM
+    try:
+        images += _images(region, unmoved(source.trace), at, (MACHINE_CODE,))
+    except LayoutAdviseError as error:
+        return MachineCode((), {c.id: source.told(error.line()) for c in candidates})
+    at = images[-1].code.address + _room(images[-1].code)
     for candidate in candidates:
+        forms = machine_code(candidate.id), machine_code_twice(candidate.id)
         try:
-            made = _images(region, moves_of(candidate, source.trace, source.structures), at)
+            made = _images(region, moves_of(candidate, source.trace, source.structures), at, forms)
         except LayoutAdviseError as error:
             reasons[candidate.id] = source.told(error.line())
             continue
@@ -84,13 +90,12 @@ def _first_place(region: Region, source: Source) -> int | None:
         return None
 
 
-def _images(region: Region, moves: Moves, at: int) -> list[_Image]:
+def _images(region: Region, moves: Moves, at: int, forms: Sequence[Variant]) -> list[_Image]:
     """The builds of one layout, one after the other in memory."""
-    once, twice = machine_code(moves.candidate.id), machine_code_twice(moves.candidate.id)
     found = []
-    for variant in (once, twice):
+    for variant in forms:
         for place, shift in zip((variant, *variant.elsewhere), _SHIFTS, strict=False):
-            code = build_image(region, moves, at, shift=shift, twice=variant is twice)
+            code = build_image(region, moves, at, shift=shift, twice=variant.form == "machine-twice")
             at += _room(code)
             found.append(_Image(place, moves, code))
     return found

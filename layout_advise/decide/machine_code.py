@@ -3,6 +3,7 @@
 Its time holds what working out addresses takes, which a source in the layout need not do: the gain over the original is the
 least that the layout gives. With that work done twice it takes longer by at least what the work takes once, as far as that
 is not hidden behind other things, and more is hidden of the first time than of the second: the gain without it is the most.
+Beside the original stands its code with nothing moved, at other places: what it gains by these is not the layout's.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from layout_advise.decide.budget import Circumstances, with_doubts
 from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.mockup.timing.ratios import places_of, wherever
+from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import ORIGINAL, machine_code, machine_code_twice
+from layout_advise.mockup.timing.variants import MACHINE_CODE, ORIGINAL, machine_code, machine_code_twice
 
 
 def worth_a_look(candidates: Sequence[Measured]) -> tuple[str, ...]:
@@ -44,18 +46,21 @@ def may_tell(one: Measured) -> bool:
 def _measured(one: Measured, code: Timings, around: Circumstances) -> Measured | None:
     name, mode = machine_code(one.layout), around.mode
     mine, doubled = places_of(code, name), places_of(code, machine_code_twice(one.layout))
-    speedup, longer = wherever(code, [ORIGINAL], mine, mode), wherever(code, doubled, mine, mode)
-    if speedup is None or longer is None:
+    gains = [wherever(code, over, mine, mode) for over in ([ORIGINAL], places_of(code, MACHINE_CODE))]
+    longer, known = wherever(code, doubled, mine, mode), [r for r in gains if r is not None]
+    if len(known) < len(gains) or longer is None:
         return None
+    least = Ratio(
+        min(r.median for r in known), min(r.lo for r in known), max(r.hi for r in known), min(r.restores for r in known)
+    )
     found = Measured(
-        name, one.evidence, speedup, None, title=one.title, words=one.words, blocked=one.blocked, places=len(mine)
+        name, one.evidence, least, None, title=one.title, words=one.words, blocked=one.blocked, places=len(mine)
     )
     how = (
-        "its own machine code with only addresses re-indexed, against the original, with and without what making addresses "
-        f"takes: done twice, {max(0.0, longer.median - 1):.0%} more; {speedup.restores} processes"
+        "its own machine code with only addresses re-indexed, against the original where it is and elsewhere, and without "
+        f"what making addresses takes: done twice, {max(0.0, longer.median - 1):.0%} more; {least.restores} processes"
     )
-    most, middle = _without(speedup.hi, longer.hi), _without(speedup.median, longer.median)
-    own = Doubt("machine", speedup.lo, most, how, middle)
+    own = Doubt("machine", least.lo, _without(least.hi, longer.hi), how, _without(least.median, longer.median))
     (found,) = with_doubts([found], code, around)
     return replace(found, doubts=(own, *found.doubts))
 

@@ -8,6 +8,7 @@ from layout_advise.build.machine_code import build_machine_code
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.timing.plan import Timed
+from layout_advise.mockup.timing.variants import MACHINE_CODE
 from layout_advise.propose.source import Source
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.stopped_program import StoppedProgram
@@ -38,4 +39,6 @@ def verified_code(
     except SnapshotError:
         found = {}
     good = [m for m in made.mockups if m.variant in found and found[m.variant].reason is None]
+    if MACHINE_CODE not in {m.variant for m in good}:  # then it says nothing that layouts die
+        return ()
     return tuple(Timed(m.variant, m.path, source.forbidden(m.candidate)) for m in good)

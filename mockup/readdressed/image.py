@@ -154,7 +154,14 @@ class _Builder:
         """Tells whether what was never traced may go to what is re-laid: not what is in the frame, or at a fixed address."""
         memory = access.memory
         known = (insn.address, access.operand) in self.moves.kept
-        return not known and memory.base != RSP and memory.target is None and not memory.fs and insn.flow == "next"
+        return (
+            bool(self.moves.of)
+            and not known
+            and memory.base != RSP
+            and memory.target is None
+            and not memory.fs
+            and insn.flow == "next"
+        )
 
     def access(self, insn: Instruction, stretch: MovedStretch) -> None:
         """The instruction at the new address, which is made before the first one of a stretch."""

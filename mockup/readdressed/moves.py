@@ -146,6 +146,12 @@ def moves_of(candidate: Candidate, trace: Trace, structures: Sequence[Structure]
     return Moves(candidate, arrays, binding, found, frozenset(binding.streams) - frozenset(found), frozenset(outward))
 
 
+def unmoved(trace: Trace) -> Moves:
+    """No moves at all: the code does what the original does where that does it."""
+    binding = bind_references(trace, ())
+    return Moves(Candidate("identity", (), (), ()), Arrays((), (), 0), binding, {}, frozenset(binding.streams), frozenset())
+
+
 def _check_grid(layout: Relayout) -> None:
     structure = layout.structure
     in_a_row = all(a.stride == b.count * b.stride for a, b in pairwise(structure.dims))

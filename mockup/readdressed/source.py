@@ -27,7 +27,7 @@ def _parts(symbol: str, moves: Moves, code: CodeImage, file: Path, put: bool) ->
     first = first_buffers(relayouts)
     yield _header(symbol, moves, code)
     yield '#include "mockup.h"'
-    yield f"static uint8_t {_ARRAYS}[{moves.arrays.bytes}] __attribute__((aligned({PAGE})));"
+    yield f"static uint8_t {_ARRAYS}[{max(moves.arrays.bytes, 1)}] __attribute__((aligned({PAGE})));"
     yield buffer_specs(relayouts, 0, {k: f"{_ARRAYS} + {at}" for k, at in enumerate(moves.arrays.pages)})
     yield from copy_functions(moves.candidate, moves.binding, moves.plan, first)
     if put:

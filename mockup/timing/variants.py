@@ -114,6 +114,10 @@ IDENTITY_REINDEXED = Variant("identity", form="reindexed")
 pointers, so does it (``docs/decisions/0067``)."""
 
 
+MACHINE_CODE = Variant("identity", form="machine")
+"""The original's machine code at other places, its layout unchanged: what it gains by its place alone."""
+
+
 def machine_code(layout: str) -> Variant:
     """The original's machine code on a candidate's layout: only its addresses are re-indexed (``docs/decisions/0115``)."""
     return Variant(layout, form="machine")

@@ -14,7 +14,14 @@ from layout_advise.decide.verdict import VerdictContext, decide, reaching
 from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import ORIGINAL, SHADOW, Variant, machine_code, machine_code_twice
+from layout_advise.mockup.timing.variants import (
+    MACHINE_CODE,
+    ORIGINAL,
+    SHADOW,
+    Variant,
+    machine_code,
+    machine_code_twice,
+)
 from tests.support.variants import variants
 
 C1, C2 = variants("c1", "c2")
@@ -30,7 +37,7 @@ def measured(name: Variant, speedup: float, over: float, **rest: object) -> Meas
 
 
 def times(ns: Mapping[Variant, float]) -> Timings:
-    known = {ORIGINAL: 1000.0, SHADOW: 1000.0, **ns}
+    known = {ORIGINAL: 1000.0, SHADOW: 1000.0, MACHINE_CODE: 1000.0, **ns}
     every = [{name: [k * one] * 9 for name, one in known.items()} for k in (1.0, 1.001, 0.999, 1.002, 0.998)]
     return Timings(steady=every)
 
@@ -117,3 +124,11 @@ def test_it_is_timed_further_where_its_medians_leave_less_open() -> None:
     assert not may_tell(told)
     assert not may_tell(wide)
     assert not may_tell(replace(told, packed=True))
+
+
+def test_a_better_place_of_the_code_is_no_gain_of_a_layout() -> None:
+    """At its own place the original happens to be slow: its code gains anywhere else."""
+    (told,) = with_code([measured(C1, 0.95, 1.6)], times({CODE: 800.0, TWICE: 850.0, MACHINE_CODE: 800.0}), AROUND)
+    assert told.code is not None
+    assert told.code.floor() == pytest.approx(1.0, rel=0.01)
+    assert decide([told], CONTEXT).action == "undecided"
