@@ -31,6 +31,7 @@ from cases import CASES
 from scipy import stats
 
 from layout_advise import pipeline, road
+from layout_advise.build.machine_code import build_codes
 from layout_advise.build.stage import Built
 from layout_advise.commands import trace
 from layout_advise.decide.decision import Decision
@@ -39,8 +40,15 @@ from layout_advise.measure import stage
 from layout_advise.measure.contest import contest_of
 from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import Contest, Entrant
-from layout_advise.mockup.timing.variants import IDENTITY, Variant
+from layout_advise.mockup.readdressed.moves import unmoved
+from layout_advise.mockup.timing.variants import IDENTITY, MACHINE_CODE, Variant, machine_code, machine_code_twice
+from layout_advise.observe.case import Case
 from layout_advise.progress import Progress
+from layout_advise.propose.proposals import Proposed
+from layout_advise.propose.source import Source
+from layout_advise.tracer.snapshot.agent_process import AgentProcess
+from layout_advise.verify.machine_code import compared_code
+from layout_advise.verify.policy import VERIFY
 
 sys.path.append(str(Path(__file__).resolve().parent / "campaigns"))
 from which_commit import which_commit
@@ -152,17 +160,25 @@ class Disguised:
         paths = [(name, built.paths.get(source)) for name, source in wanted]
         return {name: self._copy(path, str(name)) for name, path in paths if path is not None}
 
-    def answered(self, asking: Any, timed: Sequence[stage.KindTimed], trial: Any) -> Decision:
+    def code_mockups(self, case: Case, parked: AgentProcess, proposed: Proposed, layouts: tuple[str, ...]) -> Any:
+        """The original's machine code with nothing moved, under the names of the disguises too."""
+        assert isinstance(proposed.source, Source)
+        names = [(MACHINE_CODE,), *((machine_code(name), machine_code_twice(name)) for name in layouts)]
+        wanted = [(forms, unmoved(proposed.seen.trace)) for forms in names]
+        made = build_codes(proposed.seen.region, proposed.source, wanted, case.space.region.mockups)
+        return compared_code(case.space, parked, proposed.source, made, VERIFY.budget_s)
+
+    def answered(self, asking: Any, timed: Sequence[stage.KindTimed], trial: Any, *code: Any) -> Decision:
         """As many decisions as are wanted; the last one is the run's. What asks for no times is answered as it is."""
         decided: Decision
         if not timed:
-            decided = self._answered(asking, timed, trial)
+            decided = self._answered(asking, timed, trial, *code)
             return decided
         for number in range(self.decisions):
             if number:
                 timed = [self._measure(*self._measured)]
                 asking = self._decision(timed, *self._decided)
-            decided = self._answered(asking, timed, trial)
+            decided = self._answered(asking, timed, trial, *code)
             self.made(decided)
         return decided
 
@@ -186,6 +202,7 @@ class Disguised:
             mock.patch.object(road, "measure_kind", self.measured),
             mock.patch.object(road, "_decision", self.decision),
             mock.patch.object(road, "_answered", self.answered),
+            mock.patch.object(road, "_code_mockups", self.code_mockups),
         ):
             yield
 

@@ -43,6 +43,10 @@ class MachineCode:
     reasons: Mapping[str, str]
 
 
+Wanted = tuple[Sequence[Variant], Moves]
+"""What is to be built: names, and what moves."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Image:
     variant: Variant
@@ -51,25 +55,33 @@ class _Image:
 
 
 def build_machine_code(region: Region, source: Source, candidates: Iterable[Candidate], folder: Path) -> MachineCode:
-    """Builds those of ``candidates`` for which each access of the traced call is a move, each with its loops at two places
-    in a line, and with its work on addresses done twice; and the code with nothing moved. C sources go to ``folder``."""
+    """Builds those of ``candidates`` for which each access of the traced call is a move, also with the work on addresses
+    done twice; and the code with nothing moved. C sources go to ``folder``."""
+    wanted: list[Wanted] = [((MACHINE_CODE,), unmoved(source.trace))]
     reasons: dict[str, str] = {}
-    images: list[_Image] = []
-    at = _first_place(region, source) if source.team is None else None
-    if at is None:
-        return MachineCode((), {c.id: "there is no place for it" for c in candidates})
-    end = at + CLONE_ROOM
-    try:
-        images += _images(region, unmoved(source.trace), at, (MACHINE_CODE,))
-    except LayoutAdviseError as error:
-        return MachineCode((), {c.id: source.told(error.line()) for c in candidates})
-    at = images[-1].code.address + _room(images[-1].code)
     for candidate in candidates:
-        forms = machine_code(candidate.id), machine_code_twice(candidate.id)
         try:
-            made = _images(region, moves_of(candidate, source.trace, source.structures), at, forms)
+            moves = moves_of(candidate, source.trace, source.structures)
         except LayoutAdviseError as error:
             reasons[candidate.id] = source.told(error.line())
+        else:
+            wanted.append(((machine_code(candidate.id), machine_code_twice(candidate.id)), moves))
+    found = build_codes(region, source, wanted, folder)
+    return MachineCode(found.mockups, {**reasons, **found.reasons})
+
+
+def build_codes(region: Region, source: Source, wanted: Sequence[Wanted], folder: Path) -> MachineCode:
+    """Builds the code of ``region`` with these moves under these names, each with its loops at two places in a line. Nothing
+    is built of what several threads run, or of code that cannot be copied."""
+    at = _first_place(region, source) if source.team is None else None
+    if at is None:
+        return MachineCode((), {})
+    end, images, reasons = at + CLONE_ROOM, list[_Image](), dict[str, str]()
+    for forms, moves in wanted:
+        try:
+            made = _images(region, moves, at, forms)
+        except LayoutAdviseError as error:
+            reasons[moves.candidate.id] = source.told(error.line())
             continue
         at = made[-1].code.address + _room(made[-1].code)
         if at <= end:

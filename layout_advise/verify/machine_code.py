@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from layout_advise.build.machine_code import build_machine_code
+from layout_advise.build.machine_code import MachineCode, build_machine_code
 from layout_advise.errors import SnapshotError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.mockup.timing.plan import Timed
@@ -33,12 +33,21 @@ def verified_code(
     made = build_machine_code(region, source, candidates, space.region.mockups)
     for name, why in made.reasons.items():
         space.progress.note(f"no machine code on {name}: {why}")
+    return compared_code(space, program, source, made, seconds)
+
+
+def compared_code(
+    space: Workspace, program: StoppedProgram, source: Source, made: MachineCode, seconds: float
+) -> tuple[Timed, ...]:
+    """The part of it that leaves behind what the original does; nothing where the code with nothing moved does not, or no
+    layout is left."""
     subjects = [Subject(m.variant, m.path, None, source.guarded(m.candidate), SOME_MOVED) for m in made.mockups]
+    worth = any(m.variant.is_candidate for m in made.mockups)
     try:
-        found = found_of(space, program, source, subjects, seconds) if subjects else {}
+        found = found_of(space, program, source, subjects, seconds) if worth else {}
     except SnapshotError:
         found = {}
     good = [m for m in made.mockups if m.variant in found and found[m.variant].reason is None]
-    if MACHINE_CODE not in {m.variant for m in good}:  # then it says nothing that layouts die
+    if MACHINE_CODE not in {m.variant for m in good} or not any(m.variant.is_candidate for m in good):
         return ()
     return tuple(Timed(m.variant, m.path, source.forbidden(m.candidate)) for m in good)

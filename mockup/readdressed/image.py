@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from layout_advise.errors import RefusedError
 from layout_advise.mockup.evidence.binding import Key
 from layout_advise.mockup.readdressed.arithmetic import Arithmetic, Word, arithmetic_of
 from layout_advise.mockup.readdressed.moves import RING, Moves
 from layout_advise.mockup.readdressed.operand import at_register
-from layout_advise.mockup.readdressed.registers import registers_of
+from layout_advise.mockup.readdressed.registers import RegisterUse, registers_of
 from layout_advise.mockup.readdressed.stretches import MovedStretch, stretches
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.backends.clone.dispatcher import write_dispatcher
@@ -71,17 +72,32 @@ def build_image(region: Region, moves: Moves, address: int, *, shift: int = 0, t
     Raises RefusedError where an instruction cannot be moved, RemapError or NotLiftedError where one is no access that is
     known.
     """
-    code = decode(region)
+    known = _known(region)
     arithmetic = {key: arithmetic_of(move) for key, move in moves.of.items()}
-    builder = _Builder(region, code, moves, arithmetic, address, shift, twice)
+    builder = _Builder(region, known, moves, arithmetic, address, shift, twice)
     image = builder.build()
     return CodeImage(address, address + HEADER_BYTES, image, builder.words, tuple(builder.moved))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The code of a region, as it is for every layout."""
+
+    code: Mapping[int, Instruction]
+    registers: RegisterUse
+    flags: frozenset[int]
+
+
+@lru_cache(maxsize=2)
+def _known(region: Region) -> _Known:
+    code = decode(region)
+    return _Known(code, registers_of(region), frozenset(live_flags(code)))
 
 
 @dataclass(slots=True)
 class _Builder:
     region: Region
-    code: Mapping[int, Instruction]
+    known: _Known
     moves: Moves
     arithmetic: Mapping[Key, Arithmetic]
     address: int
@@ -97,21 +113,23 @@ class _Builder:
         """All of it."""
         self.out = out = Assembler(self.address)
         self._look()
-        relocated = Relocated(out, self.code)
+        relocated = Relocated(out, self.known.code)
         heads = {
-            i.target for i in self.code.values() if i.flow == "branch" and i.target is not None and i.target <= i.address
+            i.target
+            for i in self.known.code.values()
+            if i.flow == "branch" and i.target is not None and i.target <= i.address
         }
         out.raw(bytes(HEADER_BYTES))
         relocated.go(JMP, COPY, self.region.entry)
-        for insn in self.code.values():
+        for insn in self.known.code.values():
             if insn.address in heads:
                 self.pad((insn.address + self.shift - out.here) % LOOP_STEP)
             out.label((COPY, insn.address))
             self.instruction(insn, relocated)
             relocated.connect(insn, COPY)
-        if any(insn.flow.endswith("indirect") for insn in self.code.values()):
+        if any(insn.flow.endswith("indirect") for insn in self.known.code.values()):
             ranges = {r.start: r for function in functions_of(self.region) for r in function.ranges}
-            write_dispatcher(out, COPY, tuple(ranges.values()), lambda a: (COPY, a) if a in self.code else None)
+            write_dispatcher(out, COPY, tuple(ranges.values()), lambda a: (COPY, a) if a in self.known.code else None)
         for word, place in self.places.items():
             if not word.placed:
                 out.text[place : place + 8] = (word.value % RING).to_bytes(8, "little")
@@ -120,7 +138,7 @@ class _Builder:
     def _look(self) -> None:
         """Finds the instructions that are moved, and the registers for it."""
         for (address, operand), how in self.arithmetic.items():
-            insn = self.code.get(address)
+            insn = self.known.code.get(address)
             if insn is None:
                 raise RefusedError("no copy of the code", f"the access at {address:#x} is made by code that is not copied")
             memory = next(a.memory for a in insn.accesses if a.operand == operand)
@@ -130,7 +148,7 @@ class _Builder:
                     f"`{insn.name}` at {address:#x} is not re-indexed", "its address is not an operand of its own"
                 )
             self.moved.append((address, str(how)))
-        for one in stretches(self.code, self.arithmetic, registers_of(self.region), live_flags(self.code)):
+        for one in stretches(self.known.code, self.arithmetic, self.known.registers, self.known.flags):
             self.at |= dict.fromkeys(one.distances, one)
 
     def pad(self, size: int) -> None:

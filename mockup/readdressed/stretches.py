@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from layout_advise.mockup.evidence.binding import Key
@@ -47,7 +47,7 @@ class MovedStretch:
 
 
 def stretches(
-    code: Mapping[int, Instruction], moved: Mapping[Key, Arithmetic], known: RegisterUse, flags: set[int]
+    code: Mapping[int, Instruction], moved: Mapping[Key, Arithmetic], known: RegisterUse, flags: Set[int]
 ) -> list[MovedStretch]:
     """The stretches of all ``moved`` accesses of ``code``; before the instructions ``flags`` the flags may be needed."""
     found: list[MovedStretch] = []
@@ -61,7 +61,7 @@ def stretches(
 
 
 def _in_block(
-    insns: Sequence[Instruction], moved: Mapping[Key, Arithmetic], known: RegisterUse, flags: set[int]
+    insns: Sequence[Instruction], moved: Mapping[Key, Arithmetic], known: RegisterUse, flags: Set[int]
 ) -> Iterator[MovedStretch]:
     done: set[int] = set()
     active: list[tuple[int, MovedStretch]] = []
@@ -84,7 +84,7 @@ def _begun(
     access: OperandAccess,
     moved: Mapping[Key, Arithmetic],
     known: RegisterUse,
-    flags: set[int],
+    flags: Set[int],
     done: set[int],
     busy: set[int],
     slots: set[int],
