@@ -128,7 +128,7 @@ def test_what_cannot_be_compared_is_not_timed(fails: bool, monkeypatch: pytest.M
             raise SnapshotError("the original cannot be run")
         return {C1.reordered: Finding(None)}
 
-    monkeypatch.setattr(compare, "_found", found)
+    monkeypatch.setattr(compare, "found_of", found)
     source = Source(Code(one.lifted, one.lifted), one.lifted, one.trace, (one.structure,), Compiled("gcc", FLAGS))
     kept = compare.compared_late(cast("Any", None), cast("Any", None), source, {C1: item})
     assert (kept[C1].late is None) == fails
