@@ -55,7 +55,8 @@ class Arithmetic:
         if m.steps.block:
             steps = f"{m.steps.further} * (k / {m.steps.block}) + {m.steps.stride} * (k % {m.steps.block})"
         over = (" + d", f" + {m.apart} * d") if m.bytes else ("", "")
-        return f"{m.start:#x} + {m.step} * k{over[0]} is at {m.offset} + {steps}{over[1]}"
+        pieces = f", in {len(m.pieces)} pieces" if m.pieces else ""
+        return f"{m.start:#x} + {m.step} * k{over[0]} is at {m.offset} + {steps}{over[1]}{pieces}"
 
     def write(self, out: Assembler, registers: Sequence[int], at: Callable[[Word], OperandAddress]) -> None:
         """Makes the new address of the old one in the first of ``registers``; ``at`` is where a word is. Flags change."""

@@ -19,6 +19,7 @@ from layout_advise.mockup.evidence.binding import Key
 from layout_advise.mockup.readdressed.arithmetic import Arithmetic, Word, arithmetic_of
 from layout_advise.mockup.readdressed.moves import RING, Moves
 from layout_advise.mockup.readdressed.operand import at_register
+from layout_advise.mockup.readdressed.pieces import in_pieces
 from layout_advise.mockup.readdressed.registers import RegisterUse, registers_of
 from layout_advise.mockup.readdressed.stretches import MovedStretch, stretches
 from layout_advise.tracer.backends.clone.assembler import Assembler
@@ -195,12 +196,20 @@ class _Builder:
                 self.keep_flags(stretch.flags)
                 stretch.how.again(out, registers, self.word)
                 self.give_flags(stretch.flags)
-        out.raw(at_register(insn.code, registers[0], stretch.distances[insn.address]))
+        out.raw(self.moved_code(insn, registers[0], stretch.distances[insn.address]))
         early, late = stretch.saved_twice
         for register, number in early if insn.address == stretch.first else ():
             self.give_back(register, number)
         for register, number in late if insn.address == stretch.last else ():
             self.give_back(register, number)
+
+    def moved_code(self, insn: Instruction, register: int, distance: int) -> bytes:
+        """The instruction at ``[register + distance]``, or what makes up for it where that is in pieces."""
+        (access,) = insn.accesses
+        pieces = self.arithmetic[insn.address, access.operand].move.pieces
+        if pieces:
+            return in_pieces(insn.code, register, distance, pieces)
+        return at_register(insn.code, register, distance)
 
     def give_back(self, register: int, number: int) -> None:
         """A register that was put aside."""

@@ -27,6 +27,7 @@ from layout_advise.mockup.emit.frame import PAGE, buffer_starts
 from layout_advise.mockup.emit.statics import MOST_BYTES
 from layout_advise.mockup.evidence.binding import Binding, Key, bind_references
 from layout_advise.mockup.evidence.streams import residues
+from layout_advise.mockup.readdressed.pieces import Piece, words
 from layout_advise.mockup.remap.field_runs import uncovered
 from layout_advise.mockup.remap.plan import RemapPlan
 from layout_advise.tracer.trace.trace import Reference, Trace
@@ -63,6 +64,8 @@ class Move:
     steps: Steps
     apart: int = 1
     bytes: int = 0
+    pieces: tuple[Piece, ...] = ()
+    """Where what is accessed does not lie together in the new layout: its words."""
 
     @property
     def even(self) -> int:
@@ -179,13 +182,14 @@ def _fields_of(layout: Relayout, places: Sequence[int], reference: Reference) ->
 def _move(layout: Relayout, first: int, arrays: Arrays, reference: Reference, places: Sequence[int]) -> Move:
     structure, where = layout.structure, f"the reference at {reference.pc:#x}"
     found = [_whole_place(layout, first, arrays, reference, place) for place in places]
-    offset, steps = found[0]
+    offset, steps, pieces = found[0]
     begin, size = structure.base + places[0], structure.element_bytes
     if len(places) == 1:
-        return Move(begin, size, offset, steps)
+        return Move(begin, size, offset, steps, pieces=pieces)
     distances = [(place - places[0], other[0] - offset) for place, other in zip(places[1:], found[1:], strict=True)]
     apart = distances[0][1] // distances[0][0]
-    if steps.block or any(other[1] != steps for other in found) or any(new != apart * old for old, new in distances):
+    alike = all(other[1:] == (steps, ()) for other in found)
+    if steps.block or not alike or any(new != apart * old for old, new in distances):
         raise RemapError(where, "the places of an element that it goes to are not evenly apart in the new layout")
     move = Move(begin, size, offset, steps, apart, structure.count * size)
     factor, _ = move.quotient
@@ -194,19 +198,30 @@ def _move(layout: Relayout, first: int, arrays: Arrays, reference: Reference, pl
     return move
 
 
-def _whole_place(layout: Relayout, first: int, arrays: Arrays, reference: Reference, rest: int) -> tuple[int, Steps]:
-    """The new place of an access at byte ``rest`` of the first element, all bytes of which have to lie together."""
+def _whole_place(
+    layout: Relayout, first: int, arrays: Arrays, reference: Reference, rest: int
+) -> tuple[int, Steps, tuple[Piece, ...]]:
+    """The new place of an access at byte ``rest`` of the first element; its pieces, where they do not lie together."""
     where = f"the reference at {reference.pc:#x}"
-    begin, steps = _place(layout, rest, where)
-    for at in range(1, reference.bytes):
+    runs: list[tuple[int, int, int]] = []
+    begin, steps = 0, None
+    for at in range(reference.bytes):
         inner, local = divmod(rest + at, layout.structure.element_bytes)
-        place, other = _place(layout, local, where)
-        if (other, place[0]) != (steps, begin[0]) or (inner and steps.block):
-            raise RemapError(where, "what it accesses is not in one place in the new layout")
-        if place[1] + steps.at(inner) != begin[1] + at:
-            raise RemapError(where, "what it accesses does not lie together in the new layout")
-    number = first + begin[0]
-    return arrays.pages[number] + arrays.heads[number] + begin[1], steps
+        (buffer, offset), other = _place(layout, local, where)
+        steps = other if steps is None else steps
+        if other != steps or (inner and steps.block):
+            raise RemapError(where, "the parts of what it accesses go different ways in the new layout")
+        place = arrays.pages[first + buffer] + arrays.heads[first + buffer] + offset + steps.at(inner)
+        begin = place if not at else begin
+        if runs and place - begin == runs[-1][2] + at - runs[-1][0]:
+            runs[-1] = runs[-1][0], at + 1, runs[-1][2]
+        else:
+            runs.append((at, at + 1, place - begin))
+    assert steps is not None
+    pieces = words(runs) if len(runs) > 1 else ()
+    if pieces is None:
+        raise RemapError(where, "what it accesses is cut within a word in the new layout")
+    return begin, steps, pieces
 
 
 def _place(layout: Relayout, local: int, where: str) -> tuple[tuple[int, int], Steps]:

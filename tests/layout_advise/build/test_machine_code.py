@@ -70,6 +70,32 @@ int main(int argc, char **argv)
 """
 
 
+SPRITES = r"""
+#include <stdio.h>
+#include <stdlib.h>
+struct sprite { float x, y; double z; long id, link; };
+static struct sprite *all; static long n = 500;
+__attribute__((noipa)) long hot(long k)
+{
+    long sum = 0;
+    for (long i = 1; i < n; i++) {
+        struct sprite held = all[i - 1];
+        all[i].x += held.x * 0.5f; all[i].y += held.y * 0.5f;
+        if (held.id > all[i].id + k) { all[i - 1] = all[i]; all[i] = held; }
+        sum += all[i].id ^ (long)all[i].z;
+    }
+    return sum;
+}
+int main(void)
+{
+    all = malloc(n * sizeof *all); long t = 0;
+    for (long i = 0; i < n; i++) all[i] = (struct sprite){i, -i, i * .25, i * 77 % 101, i};
+    for (int c = 0; c < 8; c++) t += hot(c + 3);
+    printf("%ld\n", t);
+}
+"""
+
+
 class Scene:
     """A program parked at a call of its ``hot``, with layouts for what that touches."""
 
@@ -94,9 +120,9 @@ class Scene:
             return {str(name): found for name, found in verify(runner, subjects).items()}
 
 
-def compiled(folder: Path, *flags: str, late: int = 0) -> Path:
+def compiled(folder: Path, *flags: str, late: int = 0, text: str = NODES) -> Path:
     source = folder / "nodes.c"
-    source.write_text(NODES)
+    source.write_text(text)
     subprocess.run(["gcc", "-g", *flags, f"-DLATE={late}", "-o", folder / "nodes", source], check=True)
     return folder / "nodes"
 
@@ -131,6 +157,18 @@ def test_loops_over_fields_find_their_places(tmp_path: Path) -> None:
     assert {name: one.reason for name, one in found.items() if one.reason} == {}
     texts = [m.path.with_suffix(".c").read_text() for m in made.mockups]
     assert any(" * k + d is at " in text for text in texts)
+
+
+@pytest.mark.parametrize("flags", [O2, HASWELL], ids=" ".join)
+def test_elements_that_are_copied_as_vectors_are_copied_in_pieces(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """As struct assignments are, and floats side by side."""
+    with parked(compiled(tmp_path, *flags, text=SPRITES), 3) as process:
+        scene = Scene(process, tmp_path / "nodes", tmp_path)
+        made = scene.build(scene.layouts)
+        found = scene.compare(made)
+    assert any(" pieces" in m.path.with_suffix(".c").read_text() for m in made.mockups)
+    assert all("go different ways" in why for why in made.reasons.values())
+    assert {name: one.reason for name, one in found.items() if one.reason} == {}
 
 
 def test_a_loop_is_left_where_the_originals_is(tmp_path: Path) -> None:

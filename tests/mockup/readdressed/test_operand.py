@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from layout_advise.errors import LayoutAdviseError, RefusedError
 from layout_advise.mockup.machine.disassembly import decode_one
 from layout_advise.mockup.readdressed.operand import at_register
 from layout_advise.tracer.code.decoder import GPR_NAMES
-from tests.support.tracing.assembled import assemble
+from tests.support.tracing.assembled import assemble, read_by_objdump
 
 _FORMS = """
 mov rax, [rbx+8]
@@ -40,15 +39,6 @@ crc32 rax, byte ptr [rcx]
 movbe rax, [rbx]
 andn rax, rbx, [rcx]
 """
-
-
-def read_by_objdump(folder: Path, code: bytes) -> list[str]:
-    """The instructions as binutils read them."""
-    (folder / "flat").write_bytes(code)
-    options = ("-D", "-b", "binary", "-m", "i386:x86-64", "-M", "intel", "--no-show-raw-insn")
-    done = subprocess.run(["objdump", *options, folder / "flat"], capture_output=True, text=True, check=True)
-    lines = [line.split("\t")[1].split("#")[0] for line in done.stdout.splitlines() if "\t" in line]
-    return [" ".join(line.replace("+0x0]", "]").removeprefix("rex ").split()) for line in lines]
 
 
 @pytest.mark.parametrize("distance", [0, 8, -64, 1 << 20])
