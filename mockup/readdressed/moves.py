@@ -27,7 +27,7 @@ from layout_advise.mockup.emit.frame import PAGE, buffer_starts
 from layout_advise.mockup.emit.statics import MOST_BYTES
 from layout_advise.mockup.evidence.binding import Binding, Key, bind_references
 from layout_advise.mockup.evidence.streams import residues
-from layout_advise.mockup.readdressed.pieces import Piece, words
+from layout_advise.mockup.readdressed.pieces import MovedPiece, words
 from layout_advise.mockup.remap.field_runs import uncovered
 from layout_advise.mockup.remap.plan import RemapPlan
 from layout_advise.tracer.trace.trace import Reference, Trace
@@ -64,7 +64,7 @@ class Move:
     steps: Steps
     apart: int = 1
     bytes: int = 0
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[MovedPiece, ...] = ()
     """Where what is accessed does not lie together in the new layout: its words."""
 
     @property
@@ -200,7 +200,7 @@ def _move(layout: Relayout, first: int, arrays: Arrays, reference: Reference, pl
 
 def _whole_place(
     layout: Relayout, first: int, arrays: Arrays, reference: Reference, rest: int
-) -> tuple[int, Steps, tuple[Piece, ...]]:
+) -> tuple[int, Steps, tuple[MovedPiece, ...]]:
     """The new place of an access at byte ``rest`` of the first element; its pieces, where they do not lie together."""
     where = f"the reference at {reference.pc:#x}"
     runs: list[tuple[int, int, int]] = []

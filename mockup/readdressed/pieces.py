@@ -15,7 +15,7 @@ _REGISTERS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MovedPiece:
     """``bytes`` (4 or 8) of an access from ``at`` on, which are ``distance`` bytes from its first one in the new layout."""
 
     at: int
@@ -49,7 +49,7 @@ _STORES = {
 }
 
 
-def in_pieces(code: bytes, register: int, distance: int, pieces: Sequence[Piece]) -> bytes:
+def in_pieces(code: bytes, register: int, distance: int, pieces: Sequence[MovedPiece]) -> bytes:
     """A move between a vector register and memory, as one of each of ``pieces``, the first of which is at
     ``[register + distance]``. Raises RefusedError for any other instruction."""
     refused = RefusedError(f"{code.hex(' ')} is not re-indexed", "what it accesses does not lie together in the new layout")
@@ -75,7 +75,7 @@ def in_pieces(code: bytes, register: int, distance: int, pieces: Sequence[Piece]
     return made
 
 
-def words(runs: Sequence[tuple[int, int, int]]) -> tuple[Piece, ...] | None:
+def words(runs: Sequence[tuple[int, int, int]]) -> tuple[MovedPiece, ...] | None:
     """Runs of bytes (start, end, distance) of an access as pieces; None where one begins or ends within a word."""
     found = []
     for start, end, distance in runs:
@@ -84,7 +84,7 @@ def words(runs: Sequence[tuple[int, int, int]]) -> tuple[Piece, ...] | None:
             size = 8 if at % 8 == 0 and end - at >= 8 else _LANE
             if at % size or end - at < size:
                 return None
-            found.append(Piece(at, size, distance + at - start))
+            found.append(MovedPiece(at, size, distance + at - start))
             at += size
     return tuple(found)
 

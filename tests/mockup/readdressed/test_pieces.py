@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import RefusedError
-from layout_advise.mockup.readdressed.pieces import Piece, in_pieces, words
+from layout_advise.mockup.readdressed.pieces import MovedPiece, in_pieces, words
 from layout_advise.tracer.code.decoder import GPR_NAMES
 from tests.support.tracing.assembled import assemble, read_by_objdump
 
-HALVES = (Piece(0, 8, 0), Piece(8, 8, 64))
-LANES = (Piece(0, 4, 0), Piece(4, 4, 400), Piece(8, 4, 800), Piece(12, 4, -8))
-PAIR = (Piece(0, 4, 0), Piece(4, 4, 1 << 20))
+HALVES = (MovedPiece(0, 8, 0), MovedPiece(8, 8, 64))
+LANES = (MovedPiece(0, 4, 0), MovedPiece(4, 4, 400), MovedPiece(8, 4, 800), MovedPiece(12, 4, -8))
+PAIR = (MovedPiece(0, 4, 0), MovedPiece(4, 4, 1 << 20))
 
 FORMS = {
     ("movups {x}, [rax]", HALVES): ("movq {x}, [{t}{0:+}]", "movhps {x}, [{t}{1:+}]"),
@@ -40,7 +40,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form[0])
-def test_they_are_what_the_assembler_makes_of_their_words(tmp_path: Path, form: tuple[str, tuple[Piece, ...]]) -> None:
+def test_they_are_what_the_assembler_makes_of_their_words(tmp_path: Path, form: tuple[str, tuple[MovedPiece, ...]]) -> None:
     text, pieces = form
     made, wanted = b"", ""
     for vector, register in product(("xmm0", "xmm3", "xmm9", "xmm15"), (n for n in range(16) if n != 4)):
@@ -60,7 +60,7 @@ def test_other_instructions_are_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_runs_are_cut_into_words() -> None:
-    assert words([(0, 8, 0), (8, 16, 24)]) == (Piece(0, 8, 0), Piece(8, 8, 24))
-    assert words([(0, 4, 0), (4, 16, 96)]) == (Piece(0, 4, 0), Piece(4, 4, 96), Piece(8, 8, 100))
-    assert words([(0, 12, 0), (12, 16, 40)]) == (Piece(0, 8, 0), Piece(8, 4, 8), Piece(12, 4, 40))
+    assert words([(0, 8, 0), (8, 16, 24)]) == (MovedPiece(0, 8, 0), MovedPiece(8, 8, 24))
+    assert words([(0, 4, 0), (4, 16, 96)]) == (MovedPiece(0, 4, 0), MovedPiece(4, 4, 96), MovedPiece(8, 8, 100))
+    assert words([(0, 12, 0), (12, 16, 40)]) == (MovedPiece(0, 8, 0), MovedPiece(8, 4, 8), MovedPiece(12, 4, 40))
     assert words([(0, 2, 0), (2, 8, 40)]) is None
