@@ -87,16 +87,30 @@ class Measured:
 
     @property
     def told_by(self) -> Measured:
-        """What the layout's gain is told by: its machine code, where that leaves less open and does not contradict. What a
-        compiler made of several elements at once, machine code of one says nothing of."""
+        """The measurements that tell the layout's gain: its own, or those of its machine code, as far as they leave what its
+        own do, where they leave less and both agree. What a compiler made of several elements at once, machine code of one
+        says nothing of."""
         code = self.code
-        if code is None or self.packed or (top := code.ceiling()) is None or self.net is not None:
+        if code is None or self.packed or self.net is not None or (top := code.ceiling()) is None:
             return self
         own = replace(self, code=None)
-        most, ends = own.ceiling(), (own.floor(), code.floor())
-        if most is None or min(ends) <= 0 or ends[0] > top or ends[1] > most:
+        most, least = own.ceiling(), own.floor()
+        if most is None or (top >= most and code.floor() <= least):
             return self
-        return code if top / ends[1] < most / ends[0] else self
+        lo, hi = max(least, code.floor()), min(most, top)
+        return code.within(lo, hi) if lo <= hi else self
+
+    def within(self, lo: float, hi: float) -> Measured:
+        """The same with all its intervals cut to that from ``lo`` to ``hi``."""
+        doubts = tuple(
+            replace(
+                d, lo=_cut(d.lo, lo, hi), hi=_cut(d.hi, lo, hi), middle=None if d.middle is None else _cut(d.middle, lo, hi)
+            )
+            for d in self.doubts
+        )
+        r = self.speedup
+        speedup = r and Ratio(_cut(r.median, lo, hi), _cut(r.lo, lo, hi), _cut(r.hi, lo, hi), r.restores)
+        return replace(self, speedup=speedup, doubts=doubts)
 
     @property
     def id(self) -> str:
@@ -203,6 +217,10 @@ class Measured:
         own = min((r.median for r in (self.over_identity, self.net) if r is not None), default=self.speedup.median)
         factor = min(1.0, own / self.counted.median)
         return max([own, *((d.hi if d.middle is None else d.middle) * factor for d in self.doubts)])
+
+
+def _cut(value: float, lo: float, hi: float) -> float:
+    return min(max(value, lo), hi)
 
 
 def is_wide(ratio: Ratio) -> bool:

@@ -53,8 +53,9 @@ def test_a_slow_form_leaves_open_what_machine_code_excludes() -> None:
     verdict = decide([told], CONTEXT)
     assert verdict.action == "keep"
     assert "times the original's speed, by its own machine code on that layout" in verdict.text
-    assert told.floor() == pytest.approx(1000 / 1150, rel=0.01)
-    assert told.ceiling() == pytest.approx(1.0, rel=0.01)
+    assert told.code is not None
+    assert told.code.floor() == pytest.approx(1000 / 1150, rel=0.01)
+    assert told.ceiling() == told.code.ceiling() == pytest.approx(1.0, rel=0.01)
 
 
 def test_a_gain_in_spite_of_its_arithmetic_is_one() -> None:
@@ -72,14 +73,24 @@ def test_arithmetic_that_takes_no_less_than_all_else_excludes_little() -> None:
     (told,) = with_code([measured(C1, 0.5, 1.3)], times({CODE: 1000.0, TWICE: 2100.0}), AROUND)
     assert told.code is not None
     assert told.code.ceiling() == pytest.approx(DECIDE.most_without, rel=0.01)
+    assert told.ceiling() == measured(C1, 0.5, 1.3).ceiling()
+
+
+def test_what_one_of_both_excludes_is_excluded() -> None:
+    own = measured(C1, 0.8, 1.0)
+    (told,) = with_code([own], times({CODE: 1100.0, TWICE: 1300.0}), AROUND)
+    assert told.floor() == pytest.approx(1 / 1.1, rel=0.01)  # its machine code
+    assert told.ceiling() == own.ceiling()  # its mock-up: 1.02, where machine code leaves 1.11
+    assert told.claim is not None
+    assert (told.claim.lo, told.claim.hi) == (told.floor(), told.ceiling())
+    assert decide([told], CONTEXT).action == "keep"
+    (told,) = with_code([measured(C1, 1.0, 1.0)], times({CODE: 1100.0, TWICE: 1300.0}), AROUND)
     assert told.told_by is told
 
 
-def test_the_narrower_interval_tells_where_both_agree() -> None:
-    (told,) = with_code([measured(C1, 1.0, 1.01)], times({CODE: 1000.0, TWICE: 1300.0}), AROUND)
-    assert told.told_by is told
+def test_where_both_contradict_the_mock_up_tells() -> None:
     (told,) = with_code([measured(C1, 2.0, 2.6)], times({CODE: 1000.0, TWICE: 1010.0}), AROUND)
-    assert told.told_by is told  # they contradict
+    assert told.told_by is told
 
 
 def test_vectors_and_temporary_layouts_are_told_by_their_own_times() -> None:
