@@ -47,7 +47,7 @@ class Arithmetic:
     @property
     def registers(self) -> int:
         """The number of registers that it takes: for the address, and one more."""
-        return 2 if self.form >= AddressForm.NUMBERED else 1
+        return 2 if any(form_of(move) >= AddressForm.NUMBERED for move in (self.move, *self.move.others)) else 1
 
     def __str__(self) -> str:
         m = self.move
@@ -56,6 +56,7 @@ class Arithmetic:
             steps = f"{m.steps.further} * (k / {m.steps.block}) + {m.steps.stride} * (k % {m.steps.block})"
         over = (" + d", f" + {m.apart} * d") if m.bytes else ("", "")
         pieces = f", in {len(m.pieces)} pieces" if m.pieces else ""
+        pieces += "".join(f"; {arithmetic_of(other)}" for other in m.others)
         return f"{m.start:#x} + {m.step} * k{over[0]} is at {m.offset} + {steps}{over[1]}{pieces}"
 
     def write(self, out: Assembler, registers: Sequence[int], at: Callable[[Word], OperandAddress]) -> None:

@@ -185,22 +185,36 @@ class _Builder:
     def access(self, insn: Instruction, stretch: MovedStretch) -> None:
         """The instruction at the new address, which is made before the first one of a stretch."""
         out, registers = self.out, stretch.registers
+        if stretch.how.move.others:
+            self.several_ways(insn, stretch)
+            return
         if insn.address == stretch.first:
             for register, number in stretch.saved:
                 out.store(slot(out, SAVED + 8 * number), register)
-            out.lea(registers[0], stretch.memory)
-            self.keep_flags(stretch.flags)
-            stretch.how.write(out, registers, self.word)
-            self.give_flags(stretch.flags)
-            if self.twice:
-                self.keep_flags(stretch.flags)
-                stretch.how.again(out, registers, self.word)
-                self.give_flags(stretch.flags)
+            self.make_address(stretch, stretch.how)
         out.raw(self.moved_code(insn, registers[0], stretch.distances[insn.address]))
         early, late = stretch.saved_twice
         for register, number in early if insn.address == stretch.first else ():
             self.give_back(register, number)
         for register, number in late if insn.address == stretch.last else ():
+            self.give_back(register, number)
+
+    def make_address(self, stretch: MovedStretch, how: Arithmetic) -> None:
+        """The new address, in the first register of a stretch."""
+        self.out.lea(stretch.registers[0], stretch.memory)
+        for work in (how.write, how.again)[: 1 + self.twice]:
+            self.keep_flags(stretch.flags)
+            work(self.out, stretch.registers, self.word)
+            self.give_flags(stretch.flags)
+
+    def several_ways(self, insn: Instruction, stretch: MovedStretch) -> None:
+        """An access of which words go different ways: one way after the other."""
+        for register, number in stretch.saved:
+            self.out.store(slot(self.out, SAVED + 8 * number), register)
+        for move in (stretch.how.move, *stretch.how.move.others):
+            self.make_address(stretch, arithmetic_of(move))
+            self.out.raw(in_pieces(insn.code, stretch.registers[0], 0, move.pieces))
+        for register, number in stretch.saved:
             self.give_back(register, number)
 
     def moved_code(self, insn: Instruction, register: int, distance: int) -> bytes:

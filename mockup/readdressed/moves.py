@@ -9,7 +9,7 @@ reference that goes over several places of an element, as in a loop over fields,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
@@ -66,6 +66,8 @@ class Move:
     bytes: int = 0
     pieces: tuple[MovedPiece, ...] = ()
     """Where what is accessed does not lie together in the new layout: its words."""
+    others: tuple[Move, ...] = ()
+    """The moves of words that go another way than the first one."""
 
     @property
     def even(self) -> int:
@@ -181,47 +183,54 @@ def _fields_of(layout: Relayout, places: Sequence[int], reference: Reference) ->
 
 def _move(layout: Relayout, first: int, arrays: Arrays, reference: Reference, places: Sequence[int]) -> Move:
     structure, where = layout.structure, f"the reference at {reference.pc:#x}"
-    found = [_whole_place(layout, first, arrays, reference, place) for place in places]
-    offset, steps, pieces = found[0]
+    found = [_ways(layout, first, arrays, reference, place) for place in places]
     begin, size = structure.base + places[0], structure.element_bytes
+    own, *others = [Move(begin, size, one.offset, one.steps, pieces=one.pieces) for one in found[0]]
     if len(places) == 1:
-        return Move(begin, size, offset, steps, pieces=pieces)
-    distances = [(place - places[0], other[0] - offset) for place, other in zip(places[1:], found[1:], strict=True)]
+        return replace(own, others=tuple(others))
+    distances = [(place - places[0], to[0].offset - own.offset) for place, to in zip(places[1:], found[1:], strict=True)]
     apart = distances[0][1] // distances[0][0]
-    alike = all(other[1:] == (steps, ()) for other in found)
-    if steps.block or not alike or any(new != apart * old for old, new in distances):
+    alike = all(len(to) == 1 and to[0].steps == own.steps and not to[0].pieces for to in found)
+    if own.steps.block or not alike or any(new != apart * old for old, new in distances):
         raise RemapError(where, "the places of an element that it goes to are not evenly apart in the new layout")
-    move = Move(begin, size, offset, steps, apart, structure.count * size)
+    move = replace(own, apart=apart, bytes=structure.count * size)
     factor, _ = move.quotient
     if factor * move.bytes >= RING:
         raise RemapError(where, "its structure is too large for the arithmetic on addresses")
     return move
 
 
-def _whole_place(
-    layout: Relayout, first: int, arrays: Arrays, reference: Reference, rest: int
-) -> tuple[int, Steps, tuple[MovedPiece, ...]]:
-    """The new place of an access at byte ``rest`` of the first element; its pieces, where they do not lie together."""
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The words of an access that have one step, from the place of the first on; no ``pieces`` where they are all of it."""
+
+    offset: int
+    steps: Steps
+    pieces: tuple[MovedPiece, ...]
+
+
+def _ways(layout: Relayout, first: int, arrays: Arrays, reference: Reference, rest: int) -> list[_Way]:
+    """The ways that an access at byte ``rest`` of the first element goes, that of its first byte first."""
     where = f"the reference at {reference.pc:#x}"
-    runs: list[tuple[int, int, int]] = []
-    begin, steps = 0, None
+    begins: dict[Steps, int] = {}
+    runs: dict[Steps, list[tuple[int, int, int]]] = {}
     for at in range(reference.bytes):
         inner, local = divmod(rest + at, layout.structure.element_bytes)
-        (buffer, offset), other = _place(layout, local, where)
-        steps = other if steps is None else steps
-        if other != steps or (inner and steps.block):
-            raise RemapError(where, "the parts of what it accesses go different ways in the new layout")
+        (buffer, offset), steps = _place(layout, local, where)
+        if inner and steps.block:
+            raise RemapError(where, "what it accesses is of two elements, in blocks")
         place = arrays.pages[first + buffer] + arrays.heads[first + buffer] + offset + steps.at(inner)
-        begin = place if not at else begin
-        if runs and place - begin == runs[-1][2] + at - runs[-1][0]:
-            runs[-1] = runs[-1][0], at + 1, runs[-1][2]
+        begin, own = begins.setdefault(steps, place), runs.setdefault(steps, [])
+        if own and own[-1][1] == at and place - begin == own[-1][2] + at - own[-1][0]:
+            own[-1] = own[-1][0], at + 1, own[-1][2]
         else:
-            runs.append((at, at + 1, place - begin))
-    assert steps is not None
-    pieces = words(runs) if len(runs) > 1 else ()
-    if pieces is None:
+            own.append((at, at + 1, place - begin))
+    if len(runs) == 1 and len(next(iter(runs.values()))) == 1:
+        return [_Way(begin, steps, ()) for steps, begin in begins.items()]
+    cut = {steps: words(own) for steps, own in runs.items()}
+    if None in cut.values():
         raise RemapError(where, "what it accesses is cut within a word in the new layout")
-    return begin, steps, pieces
+    return [_Way(begins[steps], steps, pieces) for steps, pieces in cut.items() if pieces is not None]
 
 
 def _place(layout: Relayout, local: int, where: str) -> tuple[tuple[int, int], Steps]:

@@ -10,6 +10,8 @@ from layout_advise.mockup.machine.disassembly import MemoryOperand, Register, de
 
 _WHOLE = frozenset(f"{v}mov{kind}" for v in ("", "v") for kind in ("ups", "aps", "upd", "apd", "dqu", "dqa"))
 _HALF = frozenset(f"{v}mov{kind}" for v in ("", "v") for kind in ("q", "sd"))
+_LOW = frozenset(f"{v}mov{kind}" for v in ("", "v") for kind in ("lps", "lpd"))
+"""Stores of the lower half; as loads they keep the upper one."""
 _LANE = 4
 _REGISTERS = 16
 
@@ -59,12 +61,14 @@ def in_pieces(code: bytes, register: int, distance: int, pieces: Sequence[MovedP
         raise refused from None
     vector = next((o for o in insn.operands if isinstance(o, Register)), None)
     memory = next((o for o in insn.operands if isinstance(o, MemoryOperand)), None)
-    size = 16 if insn.mnemonic in _WHOLE else 8 if insn.mnemonic in _HALF else 0
+    stores = isinstance(next(iter(insn.operands), None), MemoryOperand)
+    half = insn.mnemonic in _HALF or (stores and insn.mnemonic in _LOW)
+    size = 16 if insn.mnemonic in _WHOLE else 8 if half else 0
     if vector is None or memory is None or memory.bytes != size or len(insn.operands) != 2 or insn.evex or insn.prefixes:
         raise refused
     if vector.kind != "vector" or vector.bytes != 16 or vector.number >= _REGISTERS:
         raise refused
-    table = _STORES if isinstance(insn.operands[0], MemoryOperand) else _LOADS
+    table = _STORES if stores else _LOADS
     made = b""
     for piece in pieces:
         lane = piece.at // _LANE

@@ -154,6 +154,12 @@ def _apart(one: OperandAccess, how: Arithmetic, other: OperandAccess, its: Arith
     a, b = one.memory, other.memory
     alike = (a.base, a.index, a.scale, a.target, a.fs, a.narrow) == (b.base, b.index, b.scale, b.target, b.fs, b.narrow)
     one_way, its_way = ((h.form, h.move.step, h.move.steps, h.move.apart, h.move.bytes) for h in (how, its))
-    if not alike or one_way != its_way or b.disp - a.disp != its.move.start - how.move.start:
+    if (
+        not alike
+        or how.move.others
+        or its.move.others
+        or one_way != its_way
+        or b.disp - a.disp != its.move.start - how.move.start
+    ):
         return None
     return its.move.offset - how.move.offset

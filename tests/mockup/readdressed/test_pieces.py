@@ -29,6 +29,7 @@ FORMS = {
     ),
     ("movq {x}, [rbx]", PAIR): ("movss {x}, [{t}{0:+}]", "insertps {x}, dword ptr [{t}{1:+}], 16"),
     ("movsd [rbx+8], {x}", PAIR): ("movss [{t}{0:+}], {x}", "extractps dword ptr [{t}{1:+}], {x}, 1"),
+    ("movlps [rbx+8], {x}", PAIR): ("movss [{t}{0:+}], {x}", "extractps dword ptr [{t}{1:+}], {x}, 1"),
     ("vmovups {x}, [rax]", HALVES): ("vmovq {x}, [{t}{0:+}]", "vmovhps {x}, {x}, [{t}{1:+}]"),
     ("vmovups [rax], {x}", HALVES): ("vmovq [{t}{0:+}], {x}", "vmovhps [{t}{1:+}], {x}"),
     ("vmovdqu {x}, [rax]", LANES): (
@@ -52,7 +53,15 @@ def test_they_are_what_the_assembler_makes_of_their_words(tmp_path: Path, form: 
 
 
 @pytest.mark.parametrize(
-    "text", ["addps xmm1, [rax]", "mov rax, [rbx]", "movss xmm1, [rax]", "vmovups ymm1, [rax]", "vmovups xmm17, [rax]"]
+    "text",
+    [
+        "addps xmm1, [rax]",
+        "movlps xmm1, [rax]",
+        "mov rax, [rbx]",
+        "movss xmm1, [rax]",
+        "vmovups ymm1, [rax]",
+        "vmovups xmm17, [rax]",
+    ],
 )
 def test_other_instructions_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(RefusedError, match="does not lie together"):
