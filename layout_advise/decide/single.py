@@ -245,5 +245,7 @@ def _nothing_won(now: _Results, decision: Decision, context: VerdictContext) -> 
     if doubted:
         found = place_doubts(best, again.timings, now.around)
         results = tuple(replace(r, doubts=(*r.doubts, *found)) if r.name == best.name else r for r in now.results)
-        decision = replace(decision, verdict=_verdict(replace(now, results=results), context), results=results)
+        now = replace(now, results=results)
+        now = yield from _by_code(now, _verdict(now, context), context)  # which is timed at other places, too
+        decision = replace(decision, verdict=_verdict(now, context), results=now.results, code=now.code or decision.code)
     return replace(decision, ablation=again.timings, ablated=best.name) if again.vectors else decision

@@ -21,7 +21,14 @@ from layout_advise.measure.live_outcome import LiveTrial
 from layout_advise.measure.setup import Bench, Contest
 from layout_advise.measure.stage import time_built
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import Variant
+from layout_advise.mockup.timing.variants import (
+    MACHINE_CODE,
+    ORIGINAL,
+    SHADOW,
+    Variant,
+    machine_code,
+    machine_code_twice,
+)
 
 Rebuild = Callable[[Variant, Sequence[Variant], bool], Mapping[Variant, Path]]
 """Builds a candidate and what it is compared with anew; also at other places where the last argument says so."""
@@ -97,3 +104,16 @@ def _answer(request: Request, kind: KindAtMachine) -> Answer:
         unrolled=request.unrolled,
         restores=request.restores,
     )
+
+
+def code_times(*, once: float, twice: float, elsewhere: float = 1000.0, layout: str = "c1") -> Timings:
+    """The ns of the original's machine code on a layout, of that with its work on addresses done twice, and of the code with
+    nothing moved; the original takes 1000."""
+    known = {
+        ORIGINAL: 1000.0,
+        SHADOW: 1000.0,
+        MACHINE_CODE: elsewhere,
+        machine_code(layout): once,
+        machine_code_twice(layout): twice,
+    }
+    return Timings(steady=[{name: [k * ns] * 9 for name, ns in known.items()} for k in (1.0, 1.001, 0.999, 1.002, 0.998)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -13,19 +12,15 @@ from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import VerdictContext, decide, reaching
 from layout_advise.measure.measured import Measured
 from layout_advise.mockup.timing.statistics import Ratio
-from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
-    MACHINE_CODE,
-    ORIGINAL,
-    SHADOW,
     Variant,
-    machine_code,
     machine_code_twice,
 )
+from tests.support.decisions import code_times
 from tests.support.variants import variants
 
 C1, C2 = variants("c1", "c2")
-CODE, TWICE = machine_code("c1"), machine_code_twice("c1")
+TWICE = machine_code_twice("c1")
 AROUND = Circumstances(None, "steady", alike=True)
 CONTEXT = VerdictContext("criu", "verified", rules_apply=True)
 
@@ -36,13 +31,7 @@ def measured(name: Variant, speedup: float, over: float, **rest: object) -> Meas
     return replace(Measured(name, "verified", *both), **rest)  # type: ignore[arg-type]
 
 
-def times(ns: Mapping[Variant, float]) -> Timings:
-    known = {ORIGINAL: 1000.0, SHADOW: 1000.0, MACHINE_CODE: 1000.0, **ns}
-    every = [{name: [k * one] * 9 for name, one in known.items()} for k in (1.0, 1.001, 0.999, 1.002, 0.998)]
-    return Timings(steady=every)
-
-
-SLOW = times({CODE: 1150.0, TWICE: 1300.0})
+SLOW = code_times(once=1150.0, twice=1300.0)
 """Without the 150 ns that its arithmetic takes it is as fast as the original."""
 
 
@@ -60,7 +49,7 @@ def test_a_slow_form_leaves_open_what_machine_code_excludes() -> None:
 
 def test_a_gain_in_spite_of_its_arithmetic_is_one() -> None:
     slow = measured(C1, 0.95, 1.6)
-    (told,) = with_code([slow], times({CODE: 800.0, TWICE: 900.0}), AROUND)
+    (told,) = with_code([slow], code_times(once=800.0, twice=900.0), AROUND)
     assert decide([told], CONTEXT).action == "change"
     assert told.claim is not None
     assert told.claim.lo == pytest.approx(1.25, rel=0.01)
@@ -70,7 +59,7 @@ def test_a_gain_in_spite_of_its_arithmetic_is_one() -> None:
 
 
 def test_arithmetic_that_takes_no_less_than_all_else_excludes_little() -> None:
-    (told,) = with_code([measured(C1, 0.5, 1.3)], times({CODE: 1000.0, TWICE: 2100.0}), AROUND)
+    (told,) = with_code([measured(C1, 0.5, 1.3)], code_times(once=1000.0, twice=2100.0), AROUND)
     assert told.code is not None
     assert told.code.ceiling() == pytest.approx(DECIDE.most_without, rel=0.01)
     assert told.ceiling() == measured(C1, 0.5, 1.3).ceiling()
@@ -78,18 +67,18 @@ def test_arithmetic_that_takes_no_less_than_all_else_excludes_little() -> None:
 
 def test_what_one_of_both_excludes_is_excluded() -> None:
     own = measured(C1, 0.8, 1.0)
-    (told,) = with_code([own], times({CODE: 1100.0, TWICE: 1300.0}), AROUND)
+    (told,) = with_code([own], code_times(once=1100.0, twice=1300.0), AROUND)
     assert told.floor() == pytest.approx(1 / 1.1, rel=0.01)  # its machine code
     assert told.ceiling() == own.ceiling()  # its mock-up: 1.02, where machine code leaves 1.11
     assert told.claim is not None
     assert (told.claim.lo, told.claim.hi) == (told.floor(), told.ceiling())
     assert decide([told], CONTEXT).action == "keep"
-    (told,) = with_code([measured(C1, 1.0, 1.0)], times({CODE: 1100.0, TWICE: 1300.0}), AROUND)
+    (told,) = with_code([measured(C1, 1.0, 1.0)], code_times(once=1100.0, twice=1300.0), AROUND)
     assert told.told_by is told
 
 
 def test_where_both_contradict_the_mock_up_tells() -> None:
-    (told,) = with_code([measured(C1, 2.0, 2.6)], times({CODE: 1000.0, TWICE: 1010.0}), AROUND)
+    (told,) = with_code([measured(C1, 2.0, 2.6)], code_times(once=1000.0, twice=1010.0), AROUND)
     assert told.told_by is told
 
 
@@ -107,7 +96,9 @@ def test_what_was_not_timed_stays_as_it_is() -> None:
     one, other = with_code(both, SLOW, AROUND)
     assert one.told_by is not one
     assert other.told_by is other
-    (alone,) = with_code([both[0]], times({CODE: 1150.0}), AROUND)
+    (alone,) = with_code(
+        [both[0]], replace(SLOW, steady=[{n: t for n, t in one.items() if n != TWICE} for one in SLOW.steady]), AROUND
+    )
     assert alone.told_by is alone  # how much of it is arithmetic is not known
 
 
@@ -120,7 +111,7 @@ def test_those_that_may_gain_most_come_first() -> None:
 
 def test_a_call_that_takes_longer_in_the_program_is_a_doubt_of_machine_code_too() -> None:
     there = Circumstances(2000.0, "steady", alike=False)
-    (told,) = with_code([measured(C1, 0.9, 1.3)], times({CODE: 1010.0, TWICE: 1020.0}), there)
+    (told,) = with_code([measured(C1, 0.9, 1.3)], code_times(once=1010.0, twice=1020.0), there)
     assert told.code is not None
     (program,) = (term for term in told.code.budget if term.name == "program")
     assert program.hi == pytest.approx(2000 / 1010, rel=0.01)
@@ -131,7 +122,7 @@ def test_it_is_timed_further_where_its_medians_leave_less_open() -> None:
     wide = measured(C1, 0.9, 1.3)
     (told,) = with_code([wide], SLOW, AROUND)
     assert may_tell(told)
-    (told,) = with_code([wide], times({CODE: 1000.0, TWICE: 1700.0}), AROUND)
+    (told,) = with_code([wide], code_times(once=1000.0, twice=1700.0), AROUND)
     assert not may_tell(told)
     assert not may_tell(wide)
     assert not may_tell(replace(told, packed=True))
@@ -139,7 +130,7 @@ def test_it_is_timed_further_where_its_medians_leave_less_open() -> None:
 
 def test_a_better_place_of_the_code_is_no_gain_of_a_layout() -> None:
     """At its own place the original happens to be slow: its code gains anywhere else."""
-    (told,) = with_code([measured(C1, 0.95, 1.6)], times({CODE: 800.0, TWICE: 850.0, MACHINE_CODE: 800.0}), AROUND)
+    (told,) = with_code([measured(C1, 0.95, 1.6)], code_times(once=800.0, twice=850.0, elsewhere=800.0), AROUND)
     assert told.code is not None
     assert told.code.floor() == pytest.approx(1.0, rel=0.01)
     assert decide([told], CONTEXT).action == "undecided"
