@@ -57,7 +57,7 @@ def _measured(one: Measured, code: Timings, around: Circumstances) -> Measured |
         name, one.evidence, least, None, title=one.title, words=one.words, blocked=one.blocked, places=len(mine)
     )
     how = (
-        "its own machine code with only addresses re-indexed, against the original where it is and elsewhere, and without "
+        "the same instructions, only at other addresses, against the original where it is and elsewhere, and without "
         f"what making addresses takes: done twice, {max(0.0, longer.median - 1):.0%} more; {least.restores} processes"
     )
     own = Doubt("machine", least.lo, _without(least.hi, longer.hi), how, _without(least.median, longer.median))

@@ -207,7 +207,7 @@ def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Aski
     others = [r for r in now.results if r.layout == winner.variant.layout and r.name != winner.variant]
     (result, *_) = with_doubts([result, *others], again.timings, now.around)
     won = next(r for r in now.results if r.name == winner.variant)
-    if won.told_by is not won:
+    if won.floor() > replace(won, code=None).floor():  # the change rests on it
         code = yield from time_code(TimeCode(0, (result.layout,), first))
         (result,) = with_code([result], code, now.around)
     result = lived(result, now.trials.get(result.name))

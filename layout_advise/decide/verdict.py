@@ -164,7 +164,7 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
     many = f"{tried} other layouts were measured and none gains"
     many = many if tried > 1 else "1 other layout was measured and does not gain"
     than = "speed of the unchanged layout" if best.form in WRITTEN else "unchanged mock-up's speed"
-    than = than if best.told_by is best else "original's speed, by its own machine code on that layout"
+    than = than if best.told_by is best else "original's speed, by the program's own machine code in that layout"
     least = 100 * (context.bound - 1)
     none = "" if context.rules_apply else "no layout rule applies to what the hotspot touches; "
     text = (

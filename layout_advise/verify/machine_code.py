@@ -29,9 +29,9 @@ def verified_code(
     seconds: float,
 ) -> tuple[Timed, ...]:
     """The machine code of ``region`` on the layouts of ``candidates``, built and compared at the call that ``program`` is
-    stopped at, ready to be timed. No comparison is begun after ``seconds``. It is told of which there is none, and why."""
+    stopped at, ready to be timed. No comparison is begun after ``seconds``. Of which there is none is told where much is."""
     made = build_machine_code(region, source, candidates, space.region.mockups)
-    for name, why in made.reasons.items():
+    for name, why in made.reasons.items() if space.progress.verbose else ():
         space.progress.note(f"no machine code on {name}: {why}")
     return compared_code(space, program, source, made, seconds)
 

@@ -8,22 +8,23 @@ once more so that nothing changes: what it takes shows then.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Literal
 
 from layout_advise.mockup.readdressed.moves import RING, Move, Steps
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.code.operands import OperandAddress
 
 
-class AddressForm(IntEnum):
-    """The ways from an old address to the new one, by how much is done."""
+class AddressForm(Enum):
+    """The ways from an old address to the new one, each with the number of registers that it takes."""
 
-    ADDED = 0
-    SCALED = 1
-    SHIFTED = 2
-    NUMBERED = 3
-    DIVIDED = 4
+    ADDED = "added", 1
+    SCALED = "scaled", 1
+    SHIFTED = "shifted", 1
+    NUMBERED = "numbered", 2
+    DIVIDED = "divided", 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +36,52 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class _Step:
+    """One instruction: register number ``on`` is multiplied by ``word``, or that added to it; shifted to the right; or the
+    second register becomes a copy of the first one, or is added to it."""
+
+    kind: Literal["multiply", "add", "shift", "copy", "join"]
+    on: int = 0
+    word: Word = Word(0)
+    by: int = 0
+
+    @property
+    def idle(self) -> _Step:
+        """The same instruction as one after which an address of the user's memory is what it was."""
+        if self.kind == "shift":  # of the copy nothing is left, to be added
+            return replace(self, by=63 if self.on else 0)
+        return replace(self, word=Word(1 if self.kind == "multiply" else 0))
+
+    def write(self, out: Assembler, registers: Sequence[int], at: Callable[[Word], OperandAddress]) -> None:
+        """Appends it to ``out``."""
+        register = registers[self.on]
+        if self.kind == "multiply":
+            out.operate(b"\x0f\xaf", register, at(self.word))
+        elif self.kind == "add":
+            out.operate(b"\x03", register, at(self.word))
+        elif self.kind == "shift":
+            out.raw(bytes([_rex(0, register), 0xC1, 0xE8 | register & 7, self.by]))
+        else:
+            to, source, opcode = (registers[1], registers[0], 0x89) if self.kind == "copy" else (*registers[:2], 0x01)
+            out.raw(bytes([_rex(source, to), opcode, 0xC0 | (source & 7) << 3 | to & 7]))
+
+
+def _rex(reg: int, rm: int) -> int:
+    return 0x48 | reg >> 3 << 2 | rm >> 3
+
+
+@dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The way to the place of a :class:`~layout_advise.mockup.readdressed.moves.Move`. ``shift`` and ``block_shift`` are
-    numbers in the code, everything else is a word."""
+    """The way to the place of a :class:`~layout_advise.mockup.readdressed.moves.Move`."""
 
     move: Move
     form: AddressForm
-    shift: int = 0
-    block_shift: int = 0
+    steps: tuple[_Step, ...]
 
     @property
     def registers(self) -> int:
         """The number of registers that it takes: for the address, and one more."""
-        return 2 if any(form_of(move) >= AddressForm.NUMBERED for move in (self.move, *self.move.others)) else 1
+        return max(form_of(move).value[1] for move in (self.move, *self.move.others))
 
     def __str__(self) -> str:
         m = self.move
@@ -61,83 +95,13 @@ class Arithmetic:
 
     def write(self, out: Assembler, registers: Sequence[int], at: Callable[[Word], OperandAddress]) -> None:
         """Makes the new address of the old one in the first of ``registers``; ``at`` is where a word is. Flags change."""
-        move, t = self.move, registers[0]
-        place = Word(move.offset, placed=True)
-        if self.form is AddressForm.ADDED:
-            _add(out, t, at(Word(move.offset - move.start, placed=True)))
-            return
-        if self.form is AddressForm.SCALED:
-            factor = move.inverse * (move.steps.stride >> move.even) % RING
-            _multiply(out, t, at(Word(factor)))
-            _add(out, t, at(Word((move.offset - move.start * factor) % RING, placed=True)))
-            return
-        if self.form is AddressForm.SHIFTED:  # the new step times 2^shift, of the element's number
-            factor = move.inverse * ((move.steps.stride << self.shift) >> move.even) % RING
-            _multiply(out, t, at(Word(factor)))
-            _add(out, t, at(Word(-move.start * factor % RING)))
-            _shift(out, t, self.shift)
-            _add(out, t, at(place))
-            return
-        u = registers[1]
-        if self.form is AddressForm.DIVIDED:
-            _add(out, t, at(Word(-move.start % RING)))
-            _copy(out, u, t)
-            _multiply(out, u, at(Word(move.quotient[0])))
-            _shift(out, u, self.shift)
-            if move.apart != 1:
-                _multiply(out, t, at(Word(move.apart % RING)))
-            _multiply(out, u, at(Word((move.steps.stride - move.step * move.apart) % RING)))
-            _add_register(out, t, u)
-            _add(out, t, at(place))
-            return
-        factor = move.inverse
-        _multiply(out, t, at(Word(factor)))
-        _add(out, t, at(Word(-move.start * factor % RING)))
-        if move.even:
-            _shift(out, t, move.even)
-        _copy(out, u, t)
-        _shift(out, u, self.block_shift)
-        beyond = move.steps.further - move.steps.block * move.steps.stride
-        _multiply(out, u, at(Word(beyond % RING)))
-        _multiply(out, t, at(Word(move.steps.stride)))
-        _add_register(out, t, u)
-        _add(out, t, at(place))
+        for step in self.steps:
+            step.write(out, registers, at)
 
     def again(self, out: Assembler, registers: Sequence[int], at: Callable[[Word], OperandAddress]) -> None:
-        """As many of the same instructions as :meth:`write` has, after which the first of ``registers`` is what it was: an
-        address of the user's memory."""
-        t, one, zero = registers[0], at(Word(1)), at(Word(0))
-        if self.form is AddressForm.ADDED:
-            _add(out, t, zero)
-            return
-        if self.form is AddressForm.DIVIDED:
-            self._divided_again(out, registers, one, zero)
-            return
-        _multiply(out, t, one)
-        _add(out, t, zero)
-        if self.form is AddressForm.SCALED:
-            return
-        _shift(out, t, 0)
-        if self.form is AddressForm.NUMBERED:
-            u = registers[1]
-            _copy(out, u, t)
-            _shift(out, u, 63)
-            _multiply(out, u, one)
-            _multiply(out, t, one)
-            _add_register(out, t, u)
-        _add(out, t, zero)
-
-    def _divided_again(self, out: Assembler, registers: Sequence[int], one: OperandAddress, zero: OperandAddress) -> None:
-        t, u = registers
-        _add(out, t, zero)
-        _copy(out, u, t)
-        _multiply(out, u, one)
-        _shift(out, u, 63)
-        if self.move.apart != 1:
-            _multiply(out, t, one)
-        _multiply(out, u, one)
-        _add_register(out, t, u)
-        _add(out, t, zero)
+        """The same instructions once more, after which the first of ``registers`` is what it was."""
+        for step in self.steps:
+            step.idle.write(out, registers, at)
 
 
 def form_of(move: Move) -> AddressForm:
@@ -154,32 +118,67 @@ def form_of(move: Move) -> AddressForm:
 def arithmetic_of(move: Move) -> Arithmetic:
     """The way to the move's places."""
     form = form_of(move)
-    if form is AddressForm.DIVIDED:
-        return Arithmetic(move, form, move.quotient[1])
+    return Arithmetic(move, form, tuple(_STEPS[form](move)))
+
+
+def _added(move: Move) -> list[_Step]:
+    return [_add(move.offset - move.start, placed=True)]
+
+
+def _scaled(move: Move) -> list[_Step]:
+    factor = move.inverse * (move.steps.stride >> move.even) % RING
+    return [_multiply(factor), _add(move.offset - move.start * factor, placed=True)]
+
+
+def _shifted(move: Move) -> list[_Step]:
     stride = move.steps.stride
-    shift = move.even - ((stride & -stride).bit_length() - 1) if stride else 0
-    return Arithmetic(move, form, shift, move.steps.block.bit_length() - 1)
+    shift = move.even - ((stride & -stride).bit_length() - 1)
+    factor = move.inverse * ((stride << shift) >> move.even) % RING
+    # the new step times 2^shift, of the element's number
+    return [_multiply(factor), _add(-move.start * factor), _Step("shift", by=shift), _add(move.offset, placed=True)]
 
 
-def _rex(reg: int, rm: int) -> int:
-    return 0x48 | reg >> 3 << 2 | rm >> 3
+def _numbered(move: Move) -> list[_Step]:
+    steps = move.steps
+    number = [_multiply(move.inverse), _add(-move.start * move.inverse)]
+    number += [_Step("shift", by=move.even)] if move.even else []
+    blocks = [_Step("copy"), _Step("shift", 1, by=steps.block.bit_length() - 1)]
+    return [
+        *number,
+        *blocks,
+        _multiply(steps.further - steps.block * steps.stride, on=1),
+        _multiply(steps.stride),
+        _Step("join"),
+        _add(move.offset, placed=True),
+    ]
 
 
-def _multiply(out: Assembler, register: int, word: OperandAddress) -> None:
-    out.operate(b"\x0f\xaf", register, word)
+def _divided(move: Move) -> list[_Step]:
+    factor, shift = move.quotient
+    return [
+        _add(-move.start),
+        _Step("copy"),
+        _multiply(factor, on=1),
+        _Step("shift", 1, by=shift),
+        *([_multiply(move.apart)] if move.apart != 1 else []),
+        _multiply(move.steps.stride - move.step * move.apart, on=1),
+        _Step("join"),
+        _add(move.offset, placed=True),
+    ]
 
 
-def _add(out: Assembler, register: int, word: OperandAddress) -> None:
-    out.operate(b"\x03", register, word)
+_STEPS: dict[AddressForm, Callable[[Move], list[_Step]]] = {
+    AddressForm.ADDED: _added,
+    AddressForm.SCALED: _scaled,
+    AddressForm.SHIFTED: _shifted,
+    AddressForm.NUMBERED: _numbered,
+    AddressForm.DIVIDED: _divided,
+}
 
 
-def _shift(out: Assembler, register: int, by: int) -> None:
-    out.raw(bytes([_rex(0, register), 0xC1, 0xE8 | register & 7, by]))
+def _multiply(value: int, *, on: int = 0) -> _Step:
+    return _Step("multiply", on, Word(value % RING))
 
 
-def _copy(out: Assembler, to: int, source: int) -> None:
-    out.raw(bytes([_rex(source, to), 0x89, 0xC0 | (source & 7) << 3 | to & 7]))
-
-
-def _add_register(out: Assembler, to: int, source: int) -> None:
-    out.raw(bytes([_rex(source, to), 0x01, 0xC0 | (source & 7) << 3 | to & 7]))
+def _add(value: int, *, placed: bool = False) -> _Step:
+    return _Step("add", 0, Word(value % RING, placed))

@@ -54,9 +54,9 @@ _NOPS = tuple(map(bytes.fromhex, ("", "90", "6690", "0f1f00", "0f1f4000", "0f1f4
 
 @dataclass(frozen=True, slots=True)
 class CodeImage:
-    """The bytes of the copy, for ``address``, where ``entry`` is entered. ``words`` are those that need the place of the
-    new arrays, by their distance from the start. ``moved`` are the instructions whose operand is moved,
-    as address, and how the new one is made."""
+    """The bytes of the copy, for ``address``, where ``entry`` is entered. ``words`` are those that need the place of the new
+    arrays, by their distance from the start. ``moved`` are the addresses of the instructions whose operand is moved, and how
+    its new place is made."""
 
     address: int
     entry: int
@@ -66,12 +66,10 @@ class CodeImage:
 
 
 def build_image(region: Region, moves: Moves, address: int, *, shift: int = 0, twice: bool = False) -> CodeImage:
-    """The copy of ``region`` and its callees for ``address`` (a page boundary within 1 GB of it). Its
-    loops begin ``shift`` bytes further into a line than those of the original. ``twice``: all that is done for an address is
-    done once more.
+    """The copy of ``region`` and its callees for ``address`` (a page boundary within 1 GB of it). Its loops begin ``shift``
+    bytes further into a line than those of the original. ``twice``: all that is done for an address is done once more.
 
-    Raises RefusedError where an instruction cannot be moved, RemapError or NotLiftedError where one is no access that is
-    known.
+    Raises RefusedError where an instruction cannot be copied or moved.
     """
     known = _known(region)
     arithmetic = {key: arithmetic_of(move) for key, move in moves.of.items()}

@@ -12,7 +12,7 @@ from layout_advise.tracer.code.instructions import Instruction
 from layout_advise.tracer.code.operands import RAX, RSP, OperandAccess, OperandAddress
 
 MOST_SAVED = 16
-"""RegisterUse that may be put aside at a time."""
+"""Registers that may be put aside at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,11 @@ def stretches(
 ) -> list[MovedStretch]:
     """The stretches of all ``moved`` accesses of ``code``; before the instructions ``flags`` the flags may be needed."""
     found: list[MovedStretch] = []
+    seen: set[int] = set()
     for block in known.blocks:
+        if seen & set(block):  # two functions share it, and it has one copy
+            continue
+        seen |= set(block)
         insns = [code[address] for address in block if address in code]
         found += _in_block(insns, moved, known, flags)
     alone = {address for address, _ in moved} - {address for one in found for address in one.distances}

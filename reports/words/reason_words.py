@@ -14,7 +14,7 @@ DOUBT_NAMES = {
     "vectors": "the mock-ups' form of the loop",
     "indices": "what making indices of pointers costs",
     "put-back": "what the program writes between the calls",
-    "machine": "its machine code on the layout",
+    "machine": "the program's own machine code in that layout",
 }
 """The terms of an error budget in a sentence."""
 

@@ -582,7 +582,7 @@ def test_machine_code_tells_where_mock_ups_hang_on_their_places(monkeypatch: pyt
     code = code_times(once=1000.0, twice=1010.0)
     decision = contest(monkeypatch, {**TIMES, **places, C1: 1000.0}, vectors=False, code=code)
     assert decision.verdict.reason == "no-gain"
-    assert "by its own machine code on that layout" in decision.verdict.text
+    assert "by the program's own machine code in that layout" in decision.verdict.text
     assert decision.code is code
 
 

@@ -41,7 +41,7 @@ def test_a_slow_form_leaves_open_what_machine_code_excludes() -> None:
     (told,) = with_code([slow], SLOW, AROUND)
     verdict = decide([told], CONTEXT)
     assert verdict.action == "keep"
-    assert "times the original's speed, by its own machine code on that layout" in verdict.text
+    assert "times the original's speed, by the program's own machine code in that layout" in verdict.text
     assert told.code is not None
     assert told.code.floor() == pytest.approx(1000 / 1150, rel=0.01)
     assert told.ceiling() == told.code.ceiling() == pytest.approx(1.0, rel=0.01)

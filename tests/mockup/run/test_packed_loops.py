@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
-from layout_advise.mockup.run.packed_loops import keeps_vectors, packed_counts
+from layout_advise.mockup.run.packed_loops import keeps_vectors, packed_counts, packed_in
+from layout_advise.tracer.program.binary import ElfBinary
 
 LOOPS = """
 void kernel(float *restrict a, const float *restrict b, long n, const int *restrict idx, double *restrict c)
@@ -44,3 +46,11 @@ def test_each_loop_counts_by_itself(tmp_path: Path) -> None:
     assert len(packed_counts(two, "kernel")) == len(packed_counts(one, "kernel")) + 1
     assert keeps_vectors(two, one, "kernel")
     assert not keeps_vectors(one, two, "kernel")
+
+
+def test_a_region_has_the_packed_arithmetic_of_its_loops_and_its_callees(tmp_path: Path) -> None:
+    vector, scalar = built(tmp_path, "v", "1.0"), built(tmp_path, "s", "1.0", "-fno-tree-vectorize")
+    one, other = (ElfBinary.open_module(path).region("kernel", 0) for path in (vector, scalar))
+    assert packed_in(one) == sum(packed_counts(vector, "kernel")) > 0
+    assert packed_in(other) == 0
+    assert packed_in(replace(other, callees=(replace(one, entry=one.entry + 1),))) == packed_in(one)
