@@ -97,6 +97,7 @@ from layout_advise.workspace import Workspace
 
 _RETRIES: dict[str, SmallerRegion | LongCall] = {
     Reason.TRACE_TRUNCATED: SmallerRegion(),
+    Reason.FEW_CALLS: SmallerRegion(),
     Reason.SHORT_CALLS: LongCall(),
 }
 

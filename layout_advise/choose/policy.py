@@ -129,6 +129,19 @@ class ChoosePolicy:
         "Within so many further regions are traced before any is studied: what that takes is not measured.",
         87,
     )
+    chunk_ns: float = limit(
+        1e7,
+        "ns",
+        "About how long a chunk of a loop's iterations is to take: beyond the last cache, and often in a run.",
+        116,
+    )
+    fewest_chunks: int = limit(8, "chunks", "A loop with fewer is divided into shorter ones.", 116)
+    most_chunk_bytes: int = limit(
+        4096, "bytes", "Of a loop with more code, one within it is studied in chunks rather, where that can be.", 116
+    )
+    most_counting: float = limit(
+        0.05, "part", "Of an iteration's time: where counting it may take more, its loop is not studied in chunks.", 116
+    )
     least_loop_share: float = limit(0.05, "part", "Of the samples: a colder loop is not worth a study.", 10)
 
 

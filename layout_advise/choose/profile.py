@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from layout_advise.errors import BinaryError, ProgramError
 from layout_advise.mockup.machine.loop_regions import LoopNest
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.launch import signal_name
-from layout_advise.tracer.process.patching import Entry
+from layout_advise.tracer.process.patching import ALIGNMENT, Entry, padding
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.lines import SourceLine
 from layout_advise.tracer.program.modules import Modules
@@ -73,12 +74,16 @@ class Profiled:
             return region_entry(self.module, self.function, self.run.mappings)
         if self.nest is None:
             return self._entry(self.function.start)
-        return replace(self._entry(self.nest.entry), exits=tuple(map(self._entry, self.nest.exits)))
+        exits = tuple(map(self._entry, self.nest.exits))
+        return replace(self._entry(self.nest.entry), exits=exits, chunk=self.nest.chunk)
 
     def _entry(self, address: int) -> Entry:
         """The code from ``address`` to the end of the function, or of the piece of it that ``address`` is in."""
         piece = self.module.function_at(address) or self.function
-        code = self.module.read(address, piece.start + piece.size - address)
+        end = piece.start + piece.size
+        code = self.module.read(address, end - address)
+        with suppress(BinaryError):  # its segment ends there
+            code += padding(self.module.read(end, ALIGNMENT))
         return Entry(Path(self.module.path).resolve(), address, code, self.name)
 
     def region(self, load_base: int) -> Region:

@@ -32,13 +32,15 @@ from layout_advise.reports.words.quantities import nanoseconds
 class Circumstances:
     """What holds for all candidates of the calls of one kind: their time in the running program (None: not known), the mode
     that counts, whether that agrees with the program (``alike``), whether the way of a call hangs on data (``branches``),
-    and whether the unchanged layout in the loops' other form stands for the identity (``unrolled``)."""
+    and whether the unchanged layout in the loops' other form stands for the identity (``unrolled``). ``counting`` is the
+    part of the original's time that counting iterations may take."""
 
     in_situ_ns: float | None
     mode: Mode
     alike: bool
     branches: bool = False
     unrolled: bool = False
+    counting: float = 0.0
 
 
 def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumstances) -> list[Measured]:
@@ -51,6 +53,7 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
             *_caches(one, timings, around),
             *_program(one, timings, around),
             *_put_back(one, timings, around),
+            *_counting(one, around),
             *_place(one, timings, around),
             *_promise(one, results),
             *(_vectors(one, slowed, timings, around.mode) if slowed is not None else ()),
@@ -102,6 +105,16 @@ def _put_back(one: Measured, timings: Timings, around: Circumstances) -> list[Do
     how = f"with the {nanoseconds(put[0])} in which what the program writes between the calls is put back, and without"
     most = max(1.0, factor)
     return [Doubt("put-back", counted.lo * min(1.0, factor), counted.hi * most, how, counted.median * most)]
+
+
+def _counting(one: Measured, around: Circumstances) -> list[Doubt]:
+    """The original counts the iterations of a chunk, which the program does not do: it may be faster by that. A mock-up
+    counts in a register, beside its other work."""
+    counted = one.counted
+    if counted is None or not around.counting:
+        return []
+    how = f"without what counting the loop's iterations takes, {around.counting:.1%} of the original's time at most"
+    return [Doubt("counting", counted.lo * (1 - around.counting), counted.hi, how, counted.median)]
 
 
 def _place(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:

@@ -34,6 +34,11 @@ def unlike_program(results: Sequence[Measured]) -> bool:
     return any(d.name in SETTLED for r in results for d in r.doubts)
 
 
+def but_for_program(one: Measured) -> Measured:
+    """``one`` without the doubts that the running program settles."""
+    return replace(one, doubts=tuple(d for d in one.doubts if d.name not in SETTLED))
+
+
 def to_try(results: Sequence[Measured], verdict: Verdict, context: VerdictContext) -> list[Measured]:
     """The candidates that are tried in the running program: what is going to be advised, else what may gain."""
     asked = context.live == "always"

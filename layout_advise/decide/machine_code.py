@@ -8,11 +8,13 @@ Beside the original stands its code with nothing moved, at other places: what it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from layout_advise.decide.budget import Circumstances, with_doubts
+from layout_advise.decide.live import but_for_program
 from layout_advise.decide.policy import DECIDE
+from layout_advise.decide.verdict import VerdictContext, reaching
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.mockup.timing.ratios import places_of, wherever
 from layout_advise.mockup.timing.statistics import Ratio
@@ -20,10 +22,12 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import MACHINE_CODE, ORIGINAL, machine_code, machine_code_twice
 
 
-def worth_a_look(candidates: Sequence[Measured]) -> tuple[str, ...]:
-    """The layouts of ``candidates``, those first that may gain most; of what is packed machine code says nothing."""
-    able = [c for c in candidates if not c.packed and c.net is None and c.code is None]
-    ordered = sorted(able, key=lambda c: -(c.ceiling() or 0.0))
+def worth_a_look(results: Iterable[Measured], context: VerdictContext) -> tuple[str, ...]:
+    """The layouts that may gain, those first that may gain most: not those that only the running program can tell of, nor
+    what is packed, of which machine code says nothing."""
+    able = [c for c in results if not c.packed and c.net is None and c.code is None]
+    near = [c for c in reaching(able, context) if reaching([but_for_program(c)], context)]
+    ordered = sorted(near, key=lambda c: -(c.ceiling() or 0.0))
     return tuple(dict.fromkeys(c.layout for c in ordered))[: DECIDE.most_machine_code]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
 from layout_advise.decide.decision import Decision, as_fast, measured, shown_faster, unrolled_nearer
-from layout_advise.decide.live import SETTLED, Settled, lived, settled
+from layout_advise.decide.live import Settled, lived, settled
 from layout_advise.decide.machine_code import may_tell, with_code, worth_a_look
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.requests import (
@@ -63,7 +63,8 @@ def decide_single(times: FirstTimes, in_situ_ns: float | None, context: VerdictC
         mode = mode_of(first, bench.between_ns, in_situ_ns)
     if mode is None and not bench.branches and lies_between(first, in_situ_ns):
         first, mode = replace(first, lesser=True, between=True), "steady"
-    around = Circumstances(in_situ_ns, mode or nearest_mode(first, in_situ_ns), mode is not None, bench.branches)
+    counts = mode or nearest_mode(first, in_situ_ns)
+    around = Circumstances(in_situ_ns, counts, mode is not None, bench.branches, counting=bench.counting)
     now = _results(replace(times, timings=first), around)
     if not context.rules_apply and not times.contest.entrants:
         decision = Decision(now.timings, None, around.mode, decide((), context), None, context.snapshot)
@@ -173,10 +174,9 @@ def _settled(now: _Results, verdict: Verdict, context: VerdictContext) -> Asking
 
 
 def _by_code(now: _Results, verdict: Verdict, context: VerdictContext) -> Asking[_Results]:
-    """Where the answer is open, and not for what the running program alone can settle, the original's machine code on the
-    layouts that may gain: what a compiler made of a mock-up is no doubt then."""
-    open_by_code = verdict.doubt is not None and verdict.doubt not in SETTLED
-    layouts = worth_a_look(reaching(now.results, context)) if open_by_code else ()
+    """Where the answer is open, and not only for what the running program alone can settle, the original's machine code on
+    the layouts that may gain: what a compiler made of a mock-up is no doubt then."""
+    layouts = worth_a_look(now.results, context) if verdict.doubt is not None else ()
     code = (yield from time_code(TimeCode(0, layouts, now.timings, look=True))) if layouts else None
     results = with_code(now.results, code, now.around)
     if code is not None and any(may_tell(one) for one in results):

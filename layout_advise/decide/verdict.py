@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -180,7 +180,7 @@ def _why(unmeasured: Sequence[Measured]) -> str:
     return next((f" ({c.reason})" for c in unmeasured if c.reason), "")
 
 
-def reaching(candidates: Sequence[Measured], context: VerdictContext) -> list[Measured]:
+def reaching(candidates: Iterable[Measured], context: VerdictContext) -> list[Measured]:
     """The candidates of which a gain is not excluded."""
     return [c for c in candidates if (top := c.ceiling()) is not None and top >= context.bound]
 
@@ -221,6 +221,7 @@ DOUBT_REASONS: dict[TermName, Reason] = {
     "vectors": Reason.SCALAR_MOCKUPS,
     "indices": Reason.MOCKUP_FORM,
     "put-back": Reason.NOT_IN_SITU,
+    "counting": Reason.NOT_IN_SITU,
     "machine": Reason.MOCKUP_FORM,
 }
 """The word for an answer that a doubt leaves open."""

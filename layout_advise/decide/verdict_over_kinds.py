@@ -130,7 +130,8 @@ def _run(number: int, race: KindRace) -> Asking[_Run]:
     if race.times is None:
         empty = KindTimes(race.text, race.share, Timings(), "steady", None, race.unaffected, race.in_situ_ns)
         return _Run(race, empty, Circumstances(race.in_situ_ns, "steady", alike=True), {})
-    first, between, in_situ_ns = race.times.timings, race.times.bench.between_ns, race.in_situ_ns
+    bench = race.times.bench
+    first, between, in_situ_ns = race.times.timings, bench.between_ns, race.in_situ_ns
     mode = mode_of(first, between, in_situ_ns)
     if mode is None and in_situ_ns is not None:
         in_situ_ns = (yield from time_in_program(number, first.best_canary.core)) or in_situ_ns
@@ -138,7 +139,7 @@ def _run(number: int, race: KindRace) -> Asking[_Run]:
     counts = mode or nearest_mode(first, in_situ_ns)
     unrolled = unrolled_nearer(first, counts)
     first = first.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else first
-    around = Circumstances(in_situ_ns, counts, mode is not None, race.times.bench.branches, unrolled)
+    around = Circumstances(in_situ_ns, counts, mode is not None, bench.branches, unrolled, bench.counting)
     times = KindTimes(race.text, race.share, first, counts, None, race.unaffected, in_situ_ns)
     contest = race.times.contest
     found = [measured(e, first, counts, contest.conversion(first, e.variant)) for e in contest.entrants]

@@ -113,6 +113,7 @@ def _base(
         "shared_lines": shared_lines(seen),
         "verdict": verdict,
         "batch": Batch(case.batch.size, *case.batch.spread, seen.puts, case.batch.unknown or None) if case.batch else None,
+        "chunk": case.profiled.entry.chunk or None,
         "kinds": tuple(KindReport(k.calls, k.share, k.call, k.ns, k.text, (left_out or {}).get(k.call)) for k in case.kinds),
     }
 

@@ -113,9 +113,10 @@ def bench_of(
     branches: bool = False,
     alone: bool = True,
     between_ns: float | None = None,
+    counting: float = 0.0,
 ) -> Bench:
-    """Returns where and how the calls are measured, of which one takes ``call_ns`` in the running program. ``alone``: calls
-    are timed one by one, not as a batch."""
+    """Returns where and how the calls are measured, of which one takes ``call_ns`` in the running program, the part
+    ``counting`` of it at most for counting iterations. ``alone``: calls are timed one by one, not as a batch."""
     plans = plans_for(call_ns or 1e6, restores, clock, canary, budget)
     first, again = (replace(plan, typical=is_beyond_the_l2(seen)) for plan in plans)
     return Bench(
@@ -128,6 +129,7 @@ def bench_of(
         alone and leaves_data(seen),
         branches,
         branches and alone and seen.team is None,
+        counting,
     )
 
 

@@ -130,6 +130,8 @@ class LiveBench:
             return "the program calls the region from several threads"
         if self.case.probe.recursive:
             return "the region calls itself"
+        if self.case.profiled.entry.chunk:
+            return "a chunk of a loop's iterations is studied, between which and the rest nothing tells data apart"
         if self.case.settings.temporary:
             return "layouts that exist during a call only are timed with their conversion instead"
         if ns is not None and ns < MEASURE.live_least_ns:

@@ -26,13 +26,14 @@ TermName = Literal[
     "vectors",
     "indices",
     "put-back",
+    "counting",
     "machine",
 ]
 """The doubts that an interval carries: statistics over processes, or over runs of the program itself; the mock-up's form of
 the code; the gain over the unchanged mock-up instead of the original; where code lies; warm or flushed caches; the running
 program against the snapshot; what the compiler is promised; vector instructions; tests of addresses and pointers made
-indices, which a source in the new layout need not have; what is put back between the calls of a batch; the original's
-machine code on the layout, with the time that making addresses takes in it."""
+indices, which a source in the new layout need not have; what is put back between the calls of a batch; what counting a
+loop's iterations takes; the original's machine code on the layout, with the time that making addresses takes in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,8 @@ class Bench:
     """Whether the way the hotspot takes depends on its data, which a processor learns of the same call repeated."""
     forgets: bool = False
     """Whether calls are then timed with forgotten branches as well: single ones, of one thread."""
+    counting: float = 0.0
+    """Of a loop in chunks: which part of the original's time counting iterations may take, at most."""
 
     def with_unknown(self, part: float) -> Bench:
         """The same, where that part of the branches is not known in the running program."""

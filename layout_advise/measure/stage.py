@@ -125,6 +125,7 @@ def _bench(case: Case, seen: Observation, snapshots: Snapshots, budget: float, *
         branches=branches,
         alone=alone,
         between_ns=case.chosen.between_ns if alone and not case.kinds else None,
+        counting=case.counting,
     )
 
 

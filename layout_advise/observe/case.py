@@ -92,6 +92,12 @@ class Case:
         """How many calls are timed together."""
         return self.batch.size if self.batch is not None else 1
 
+    @property
+    def counting(self) -> float:
+        """The part of the time of a chunk of a loop that counting its iterations may take; 0 of all else."""
+        ns = self.chosen.in_situ_ns
+        return min(1.0, self.probe.counting_ns / ns) if ns else 0.0
+
     def per_call(self, ns: float | None) -> float | None:
         """The time of one call, from that of what is timed."""
         return None if ns is None else ns / self.timed_calls

@@ -52,6 +52,9 @@ def find_users(case: Case, seen: Observation) -> dict[str, Usage]:
     found = {name: Usage(reason=reason) for name, reason in watchable.items() if reason is not None}
     if not structures:
         return found
+    if case.profiled.entry.chunk:
+        why = "a chunk of a loop's iterations is studied, behind which the loop goes on"
+        return found | {s.id: Usage(reason=why) for s in structures}
     try:
         return found | _watch(case, seen, structures)
     except (LayoutAdviseError, OSError) as error:

@@ -36,6 +36,10 @@ def log_order(start: RunContext, regions: Sequence[Profiled]) -> LoggedOrder:
     """Runs the program once more, and logs in which order it enters the regions. Where one of them cannot be watched beside
     the others, nothing is known."""
     entries = [region.entry for region in regions]
+    if entries[0].chunk:
+        return LoggedOrder(
+            None, (), f"entries of {regions[0].name} cannot be logged: {why_not_logged(entries[0], entries[0])}"
+        )
     if len(entries) > MOST_PLACES:
         return LoggedOrder(None, (), f"more than {MOST_PLACES} regions")
     for region, entry in zip(regions[1:], entries[1:], strict=True):

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from layout_advise.choose.batches import can_be_batched, first_calls, may_be_learnt, plan_batch, too_short
+from layout_advise.choose.calls import ChosenCall
+from layout_advise.choose.chunks import find_chunk
 from layout_advise.choose.loop_regions import find_loop
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import probe_calls
@@ -26,6 +28,7 @@ from layout_advise.regions.study_end import StudyOver, ended_at
 from layout_advise.road import study
 from layout_advise.rundir import RunDir
 from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.sampling.probe import Probe
 from layout_advise.workspace import Workspace
 
 
@@ -162,13 +165,21 @@ def _left(case: Case, before: Studied) -> float:
 
 def with_fewer_accesses(case: Case) -> Case | None:
     """The case of the outermost loop in the hotspot that is entered more often than it, and makes fewer accesses each time;
-    None where there is none."""
+    else of a chunk of the iterations of one. None where there is none."""
     if case.settings.call is not None or case.batch is not None:
         return None
-    case.space.progress.step("looking for a loop that makes fewer accesses")
-    smaller = loop_of(case, 2 * case.probe.calls)
+    progress = case.space.progress
+    progress.step("looking for a loop that makes fewer accesses")
+    smaller = loop_of(case, 2 * case.probe.calls) if not case.no_loop else None
+    if smaller is None:
+        found = find_chunk(case.settings, case.main, case.profiled, case.stdin)
+        smaller = _in_place_of(case, *found) if not isinstance(found, str) else None
+        if isinstance(found, str):
+            progress.note(f"nor is there a chunk of its iterations to study: {found}")
     if smaller is not None:
-        case.space.progress.note(f"a call makes more accesses than are recorded: {smaller.profiled.name} is looked at")
+        chunk = smaller.profiled.entry.chunk
+        part = f", {chunk:,} iterations at a time," if chunk else ""
+        progress.note(f"a call makes more accesses than are recorded: {smaller.profiled.name}{part} is looked at")
         case.space.region.remove()
     return smaller
 
@@ -182,6 +193,11 @@ def loop_of(case: Case, least: int) -> Case | None:
     profiled, seen, chosen = found
     if chosen.in_situ_ns is None or chosen.in_situ_ns < CHOOSE.short_call_ns:  # it could not be timed
         return None
+    return _in_place_of(case, profiled, seen, chosen)
+
+
+def _in_place_of(case: Case, profiled: Profiled, seen: Probe, chosen: ChosenCall) -> Case:
+    """The case of what is studied in the place of that of ``case``."""
     space = replace(case.space, region=case.space.region.beside(profiled.name))
     smaller = Case(case.settings, case.main, profiled, seen, chosen, case.stdin, space)
     # what it has in common with other regions of the run stays, and so do the numbers of its own candidates

@@ -32,6 +32,8 @@ class FlowStep:
 
 _FLAGS_BEFORE = Gpr(17)
 """Stands for the flags before a string operation, which leaves them alone: behind :data:`RIP`."""
+_LEFT = Gpr(18)
+"""Stands for the iterations that are left of a chunk."""
 
 
 def one_element(
@@ -50,6 +52,21 @@ def one_element(
         step(Flags(), Op("flags.logic", "flags", (left,))),
         (moved, step(Gpr(1), Op("add", "i64", (left, Const("i64", 2**64 - 1))))),
         step(Flags(), Read(_FLAGS_BEFORE, "flags")),
+    )
+
+
+def first_iteration(pc: int, iterations: int) -> FlowStep:
+    """Before the first of so many iterations of a loop whose head is at ``pc``."""
+    return FlowStep(pc, "chunk", Semantics((SetEffect(_LEFT, Const("i64", iterations)),)))
+
+
+def one_iteration_less(pc: int) -> tuple[FlowStep, FlowStep]:
+    """After an iteration, where no flags are awaited: the count, and the test of whether it is zero."""
+    less = Op("add", "i64", (Read(_LEFT, "i64"), Const("i64", 2**64 - 1)))
+    zero = Op("flags.logic", "flags", (Read(_LEFT, "i64"),))
+    return (
+        FlowStep(pc, "chunk", Semantics((SetEffect(_LEFT, less),))),
+        FlowStep(pc, "chunk", Semantics((SetEffect(Flags(), zero),))),
     )
 
 

@@ -23,7 +23,9 @@ from layout_advise.mockup.lift.flow import (
     Switch,
     Unreachable,
     analyse,
+    first_iteration,
     one_element,
+    one_iteration_less,
 )
 from layout_advise.mockup.lift.reducible import make_reducible
 from layout_advise.mockup.machine import cfg as control
@@ -77,6 +79,8 @@ def build_flow(
     exit_block.term = Go(None)
     start = builder.new(region.entry)
     start.term = Go(builder.copy(region, exit_block.id, (region.entry,)))
+    if region.chunk:
+        _count_iterations(builder, region, start, exit_block)
     _end_early(builder.blocks)
     flow = Flow(builder.blocks, start.id, exit_block.id)
     _reduce(flow, builder)
@@ -295,6 +299,20 @@ def _label(called: control.Called) -> str:
 def _move_stack(pc: int, amount: int) -> FlowStep:
     moved = Op("add", "i64", (Read(RSP, "i64"), Const("i64", amount % 2**64)))
     return FlowStep(pc, "call/ret", Semantics((SetEffect(RSP, moved),)))
+
+
+def _count_iterations(builder: _FlowBuilder, region: Region, start: FlowBlock, exit_block: FlowBlock) -> None:
+    """Lets every way back to the head, which is the region's entry, count, and leave the loop when its chunk is done."""
+    (head,) = start.successors
+    back = [block for block in builder.blocks.values() if head in block.successors and block is not start]
+    count, done = builder.new(region.entry), builder.new(region.entry)
+    for block in back:
+        block.redirect(head, count.id)
+    start.steps.append(first_iteration(region.entry, region.chunk))
+    count.steps += one_iteration_less(region.entry)
+    count.term = Cond("e", done.id, head)
+    done.steps.append(FlowStep(region.entry, "chunk", Semantics((SetEffect(RIP, Const("i64", region.entry)),))))
+    done.term = Go(exit_block.id)
 
 
 def _end_early(blocks: dict[int, FlowBlock]) -> None:

@@ -123,7 +123,7 @@ def _by_exit(outs: tuple[LiveOut, ...], region: Region) -> tuple[LiveOut, ...]:
 
     def behind(place: Gpr | Lane) -> frozenset[int] | None:
         name = ("g" if isinstance(place, Gpr) else "v", place.number)
-        read = (exit for exit, kept in zip(region.exits, region.kept, strict=True) if name in kept)
+        read = (end for end, kept in zip(region.ends, region.kept, strict=True) if name in kept)
         return frozenset(read) if place != RIP else None
 
     return tuple(replace(out, read_at=behind(out.location)) for out in outs)

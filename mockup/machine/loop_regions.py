@@ -1,20 +1,24 @@
-"""Loop nests of a function as regions with one entry: where to stop the program, where the nest ends, what it leaves."""
+"""Loop nests of a function as regions with one entry: where to stop the program, where the nest ends, what it leaves.
+
+A nest is entered before its head, once for all its iterations. One that makes too many is entered at its head instead, and
+left there after a chunk of them: such a chunk is its call, and the next one begins where it ends.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.machine.cfg import Block, Branch, Cfg, Jump, build_cfg
-from layout_advise.mockup.machine.disassembly import Register
+from layout_advise.mockup.machine.cfg import Block, Branch, Cfg, IndirectJump, Jump, Ret, TailCall, build_cfg
+from layout_advise.mockup.machine.disassembly import Insn, Register
 from layout_advise.mockup.machine.entry_values import Known, ReadOnly, known_vectors
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.liveness import FLAGS, Liveness, Name, places
 from layout_advise.tracer.code.flow_graph import NaturalLoop
 from layout_advise.tracer.code.region import CodeRange, Region
-from layout_advise.tracer.process.patching import JUMP_BYTES, MAX_EXITS
+from layout_advise.tracer.process.patching import ALIGNMENT, JUMP_BYTES, MAX_EXITS, padding
 
 ABSORBED = 6
 """So many short blocks after a loop may be taken into its region, to find room for a jump behind it."""
@@ -26,7 +30,8 @@ class LoopNest:
 
     ``entry`` is passed once each time the loop with the head ``head`` is entered (and where it is skipped); ``ranges`` are
     the region's code as (start, end); ``exits`` where control goes on after it; ``outs`` the registers read there, and
-    ``kept`` those read at each of them; ``known`` what the code before it leaves in the vector registers.
+    ``kept`` those read at each of them; ``known`` what the code before it leaves in the vector registers. With a ``chunk``
+    the entry is the head, the loop is left after so many iterations, too, and what is read at the head is kept last.
     """
 
     head: int
@@ -36,10 +41,16 @@ class LoopNest:
     outs: tuple[Gpr | Lane, ...]
     known: Known = ()
     kept: tuple[frozenset[Name], ...] = ()
+    chunk: int = 0
 
     def contains(self, address: int) -> bool:
         """Returns whether an address of the file is in the nest."""
         return any(start <= address < end for start, end in self.ranges)
+
+    @property
+    def bytes(self) -> int:
+        """Of its code."""
+        return sum(end - start for start, end in self.ranges)
 
     def region(self, function: Region) -> Region:
         """The nest as a region of code, of the function at its run-time addresses."""
@@ -50,13 +61,14 @@ class LoopNest:
             pieces.append(CodeRange(start + base, whole.code[start + base - whole.start : end + base - whole.start]))
         return Region(
             function.symbol, "loop", self.entry + base, tuple(pieces), function.path, base, function.callees,
-            tuple(e + base for e in self.exits), self.kept, function.ranges,
+            tuple(e + base for e in self.exits), self.kept, function.ranges, self.chunk,
         )  # fmt: skip
 
 
-def hottest_nests(function: Region, samples: Mapping[int, int]) -> Iterator[LoopNest | NotLiftedError]:
+def hottest_nests(function: Region, samples: Mapping[int, int], chunk: int = 0) -> Iterator[LoopNest | NotLiftedError]:
     """The nests on the way from the hottest outermost loop to its hottest innermost one, the outermost first; where one of
-    them is no region with one entry, the reason. ``function`` is at load base 0, ``samples`` counts addresses in it."""
+    them is no region with one entry, the reason. ``function`` is at load base 0, ``samples`` counts addresses in it. With
+    ``chunk`` each is entered at its head, for so many iterations."""
     # a loop with two entries elsewhere in the function is no obstacle
     cfg = build_cfg(function, strict=False, indirect_calls=True)
     live = Liveness(cfg)
@@ -69,7 +81,7 @@ def hottest_nests(function: Region, samples: Mapping[int, int]) -> Iterator[Loop
             return
         loop = max(inner, key=lambda one: weights[one.head])
         try:
-            yield _nest(cfg, loop, live, constant)
+            yield _in_chunks(cfg, loop, live, constant, chunk) if chunk else _nest(cfg, loop, live, constant)
         except NotLiftedError as error:
             yield error
         parent = loop.head
@@ -84,42 +96,74 @@ def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> Lo
     if len(before) != 1:
         raise NotLiftedError(loop.head, "loop", f"it is entered in {len(before)} ways")
     preheader = cfg.blocks[before[0]]
+    entry = _entry(preheader, live, _exits(cfg, loop.blocks, preheader))
+    blocks, exits = _with_room(cfg, loop, entry, constant, preheader)
+    kept = _kept(loop, live, exits)
+    insns = [i for b in (*blocks, preheader.start) for i in cfg.blocks[b].insns]
+    spans = [_span(cfg.blocks[b]) for b in blocks if cfg.blocks[b].insns]
+    spans.append((entry, preheader.insns[-1].end))
+    known = known_vectors(cfg, preheader.start, entry, constant)
+    return LoopNest(loop.head, entry, _joined(spans), exits, _outs(kept, insns), known, kept)
+
+
+def _in_chunks(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly, chunk: int) -> LoopNest:
+    head = loop.head
+    if FLAGS & live.at_start[head]:
+        raise NotLiftedError(head, "loop", "its head reads the flags of what comes before it")
+    if not _has_room(cfg, head, head, constant):
+        raise NotLiftedError(head, "loop", "there is no room for a jump at its head")
+    blocks, exits = _with_room(cfg, loop, head, constant)
+    kept = _kept(loop, live, (*exits, head))
+    insns = [i for b in blocks for i in cfg.blocks[b].insns]
+    spans = [_span(cfg.blocks[b]) for b in blocks if cfg.blocks[b].insns]
+    return LoopNest(head, head, _joined(spans), exits, _outs(kept, insns), (), kept, chunk)
+
+
+def _with_room(
+    cfg: Cfg, loop: NaturalLoop, entry: int, constant: ReadOnly, preheader: Block | None = None
+) -> tuple[set[int], tuple[int, ...]]:
+    """The blocks of the loop, with short ones behind it, and where it ends: a jump fits at each of these places."""
     blocks = set(loop.blocks)
     exits = _exits(cfg, blocks, preheader)
-    entry = _entry(preheader, live, exits)
     for _ in range(ABSORBED):
-        short = [e for e in exits if not _has_room(cfg, e, entry)]
+        short = [e for e in exits if not _has_room(cfg, e, entry, constant)]
         if not short:
             break
         for one in short:
             block = cfg.blocks[one]
             closed = not isinstance(block.terminator, Jump | Branch) or any(i.address in cfg.calls for i in block.insns)
-            if one == preheader.start or closed:
+            if block is preheader or closed:
                 raise NotLiftedError(one, "loop", "there is no room for a jump where it ends")
             blocks.add(one)
         exits = _exits(cfg, blocks, preheader)
-    if any(not _has_room(cfg, e, entry) for e in exits):
+    if any(not _has_room(cfg, e, entry, constant) for e in exits):
         raise NotLiftedError(loop.head, "loop", "there is no room for a jump where it ends")
     if not 0 < len(exits) <= MAX_EXITS:
         raise NotLiftedError(loop.head, "loop", f"it ends in {len(exits)} places")
-    kept = tuple(live.at_start[e] for e in exits)
+    return blocks, exits
+
+
+def _kept(loop: NaturalLoop, live: Liveness, ends: Sequence[int]) -> tuple[frozenset[Name], ...]:
+    """The registers that are read at each of the places where the loop is left."""
+    kept = tuple(live.at_start[e] for e in ends)
     after = frozenset().union(*kept)
     if FLAGS & after:
         raise NotLiftedError(loop.head, "loop", "the code after it reads its flags")
     masks = sorted(number for kind, number in after if kind == "k")
     if masks:
         raise NotLiftedError(loop.head, "loop", f"the code after it reads mask register k{masks[0]}")
-    insns = [i for b in (*blocks, preheader.start) for i in cfg.blocks[b].insns]
+    return kept
+
+
+def _outs(kept: Sequence[frozenset[Name]], insns: Iterable[Insn]) -> tuple[Gpr | Lane, ...]:
+    """The registers that are read behind the instructions, as wide as these use them."""
     vectors = [o for i in insns for o in i.operands if isinstance(o, Register) and o.kind == "vector"]
     lanes = max((o.bytes for o in vectors), default=16) // 8
-    spans = [_span(cfg.blocks[b]) for b in blocks if cfg.blocks[b].insns]
-    spans.append((entry, preheader.insns[-1].end))
-    known = known_vectors(cfg, preheader.start, entry, constant)
-    return LoopNest(loop.head, entry, _joined(spans), exits, places(after, lanes), known, kept)
+    return places(frozenset().union(*kept), lanes)
 
 
-def _exits(cfg: Cfg, blocks: set[int], preheader: Block) -> tuple[int, ...]:
-    sources = [cfg.blocks[b] for b in blocks] + [preheader]
+def _exits(cfg: Cfg, blocks: Collection[int], preheader: Block | None) -> tuple[int, ...]:
+    sources = [cfg.blocks[b] for b in blocks] + ([preheader] if preheader is not None else [])
     return tuple(sorted({s for b in sources for s in b.successors if s not in blocks}))
 
 
@@ -141,17 +185,26 @@ def _entry(preheader: Block, live: Liveness, exits: tuple[int, ...]) -> int:
     return roomy[-1] if roomy else fit[-1]
 
 
-def _has_room(cfg: Cfg, place: int, entry: int) -> bool:
-    """Returns whether a jump fits at the start of block ``place``, without reaching another block or passing ``entry``."""
+def _has_room(cfg: Cfg, place: int, entry: int, constant: ReadOnly) -> bool:
+    """Returns whether a jump fits at the start of block ``place``, without reaching another block or passing ``entry``; the
+    padding behind a block that does not go on is room, too."""
     block = cfg.blocks[place]
     end = place
     for insn in block.insns:
         if place <= entry < insn.end and entry != place:
-            break
+            return False
         end = insn.end
         if end - place >= JUMP_BYTES:
             return True
-    return False
+    leaves = isinstance(block.terminator, Ret | Jump | TailCall | IndirectJump) and block.insns[-1:] != ()
+    if not leaves or not _is_jump(block.insns[-1]):
+        return False
+    end += len(padding(constant(end, ALIGNMENT) or b""))
+    return end - place >= JUMP_BYTES and not any(place < other < place + JUMP_BYTES for other in cfg.blocks)
+
+
+def _is_jump(insn: Insn) -> bool:
+    return insn.mnemonic in ("ret", "jmp")
 
 
 def _span(block: Block) -> tuple[int, int]:

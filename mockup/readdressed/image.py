@@ -22,12 +22,12 @@ from layout_advise.mockup.readdressed.operand import at_register
 from layout_advise.mockup.readdressed.pieces import in_pieces
 from layout_advise.mockup.readdressed.registers import RegisterUse, registers_of
 from layout_advise.mockup.readdressed.stretches import MovedStretch, stretches
+from layout_advise.tracer.backends.clone import chunk
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.backends.clone.dispatcher import write_dispatcher
 from layout_advise.tracer.backends.clone.header import (
     GIVE_FLAGS,
     HEADER_BYTES,
-    JMP,
     KEEP_FLAGS,
     MARKS,
     SAVED_FLAGS,
@@ -119,11 +119,11 @@ class _Builder:
             if i.flow == "branch" and i.target is not None and i.target <= i.address
         }
         out.raw(bytes(HEADER_BYTES))
-        relocated.go(JMP, COPY, self.region.entry)
+        chunk.enter(out, self.region, COPY)
         for insn in self.known.code.values():
             if insn.address in heads:
                 self.pad((insn.address + self.shift - out.here) % LOOP_STEP)
-            out.label((COPY, insn.address))
+            chunk.place(out, self.region, COPY, insn.address)
             self.instruction(insn, relocated)
             relocated.connect(insn, COPY)
         if any(insn.flow.endswith("indirect") for insn in self.known.code.values()):

@@ -251,6 +251,8 @@ class HotspotReport(msgspec.Struct, frozen=True):
     """None for serial hotspots, and where nothing was measured."""
     batch: Batch | None = None
     """None where calls are long enough to be timed one by one. All times are those of one call."""
+    chunk: int | None = None
+    """So many iterations of the loop in a row are a call; None where a call is a whole one."""
     kinds: tuple[KindReport, ...] = ()
     """Empty where all calls looked at do the same work; else that of ``call`` first, of which ``original``, ``trace`` and
     ``identity`` are. The accesses counted in ``structures`` are those of one call of each kind measured."""

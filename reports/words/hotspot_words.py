@@ -70,11 +70,13 @@ def ended_ways(hotspot: HotspotReport) -> str:
 
 
 def calls(hotspot: HotspotReport) -> str:
-    """``50 calls of 1.2 ms``, or that most of them are shorter than the one studied; of a function that calls itself its
-    entries are all that is counted, and the time is that of a whole one."""
+    """``50 calls of 1.2 ms``, or that most of them are shorter than the one studied; of a loop in chunks of iterations
+    these; of a function that calls itself its entries are all that is counted, and the time is that of a whole one."""
     many, ns = number(hotspot.calls), nanoseconds(hotspot.original.ns_in_situ)
     if hotspot.verdict.reason == "recursive":
         return f"entered {many} times, by itself too; a call with those in it takes {ns}"
+    if hotspot.chunk:
+        return f"{many} chunks of {number(hotspot.chunk)} iterations, {ns} each"
     return (
         f"{many} calls, most of them short, of which one of {ns} stands for the long ones"
         if hotspot.alike

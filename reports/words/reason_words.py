@@ -14,6 +14,7 @@ DOUBT_NAMES = {
     "vectors": "the mock-ups' form of the loop",
     "indices": "what making indices of pointers costs",
     "put-back": "what the program writes between the calls",
+    "counting": "what counting the loop's iterations takes",
     "machine": "the program's own machine code in that layout",
 }
 """The terms of an error budget in a sentence."""
@@ -30,6 +31,7 @@ DOUBT_REMEDIES = {
     "vectors": "A version written by hand shows what vectors gain.",
     "indices": "A version written by hand, with indices for pointers, shows what the layout gains.",
     "put-back": "Another hotspot (--hotspot NAME) with longer calls, such as the caller, may narrow it.",
+    "counting": "A loop within it, or around it, with longer iterations (--hotspot NAME) may narrow it.",
     "machine": "A quieter machine or more processes (--restores N) narrow it.",
 }
 """What narrows each of them."""

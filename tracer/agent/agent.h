@@ -54,6 +54,7 @@ struct la_config { /* file "config", written by the launcher */
     uint64_t calm_ticks, calm_ns; /* probe: wait up to so long for such a canary before the first timed call */
     uint64_t body_register; /* which the outlined function is handed over in: that of libgomp, rdi, or of libomp, rdx */
     uint64_t held_ns;       /* the time of day at the program's first look at the clock; 0: the clock's own */
+    uint64_t chunk;         /* the entry is the head of a loop, of which so many iterations are a call; 0: each passage is one */
 };
 
 /* Other regions of a trial in the running program, in the hotspot's module; file "further", which may be missing. */
@@ -94,8 +95,8 @@ struct la_status { /* file "status"; mapped shared until the program is parked *
     volatile uint64_t timed;
     uint64_t entry; /* at run time */
     uint64_t start_wall, start_tsc, end_wall, end_tsc; /* probe: two readings of both clocks */
-    uint64_t empty_tsc; /* quick: of a timed call that does nothing */
-    uint64_t left_by;   /* which exit a replayed loop took */
+    uint64_t empty_tsc; /* quick: of a timed call that does nothing; chunks: ps that counting one iteration takes */
+    uint64_t left_by;   /* which exit a replayed loop took; the head of one in chunks comes after all others */
     char error[256];
     struct la_sample sample[LA_MAX_TIMED];
     volatile uint64_t outlined; /* at run time */
@@ -123,6 +124,7 @@ int la_patch(uint64_t load_base);
 void la_unpatch(void);
 void la_catch_exits(void); /* from now on the exits lead to la_capture */
 uint64_t la_exit_taken(void); /* run-time address of the exit that the replayed loop took */
+uint64_t la_begin_chunk(uint64_t target); /* before the parked chunk runs at target: where the original is entered */
 extern uint64_t la_entry, la_near, la_near_bytes;
 uint64_t la_shared_bytes(void); /* of la_near_bytes, from the second page on: what is shared with the controller */
 

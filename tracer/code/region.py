@@ -38,9 +38,16 @@ class Region:
     exits: tuple[int, ...] = ()
     """Of a loop: where control goes on after it."""
     kept: tuple[frozenset[tuple[str, int]], ...] = ()
-    """Of a loop: the registers that are read after each of ``exits``, as kind (``g`` general, ``v`` vector) and number."""
+    """Of a loop: the registers that are read after each of ``ends``, as kind (``g`` general, ``v`` vector) and number."""
     around: tuple[CodeRange, ...] = ()
     """Of a loop: the code of its function, of which its own is a part."""
+    chunk: int = 0
+    """Of a loop whose ``entry`` is its head: after so many iterations it is left there; 0: it ends by itself."""
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """All places where control goes on after a loop, its head too where it is left there."""
+        return (*self.exits, self.entry) if self.chunk else self.exits
 
     def contains(self, address: int) -> bool:
         """Returns whether ``address`` lies in the region itself (not in a callee)."""

@@ -94,7 +94,8 @@ class State(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The agent's status file. ``calls`` of the hotspot so far; ``timed`` samples are valid."""
+    """The agent's status file. ``calls`` of the hotspot so far (of a loop in chunks: passages of its head); ``timed``
+    samples are valid; ``empty``: ticks of a timed call that does nothing, or of counting one iteration."""
 
     state: State
     pid: int
@@ -107,6 +108,10 @@ class Status:
     ns_per_tick: float | None
     empty: int
     error: str
+
+    def calls_of(self, entry: Entry) -> int:
+        """The calls so far of what is entered at ``entry``: of a loop in chunks the whole ones."""
+        return self.calls // entry.chunk if entry.chunk else self.calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +198,8 @@ class RunFolder:
         data += struct.pack("<Q", outlined.address if outlined else 0)
         data += os.fsencode(outlined.path.resolve() if outlined else "").ljust(4096, b"\0")
         data += _exits(entry.exits if entry else ())
-        data += struct.pack("<4Q", *orders.calm, outlined.register if outlined else 0, _HELD_NS)
+        chunk = entry.chunk if entry else 0
+        data += struct.pack("<5Q", *orders.calm, outlined.register if outlined else 0, _HELD_NS, chunk)
         (self.path / "config").write_bytes(data)
         (self.path / "status").write_bytes(bytes(_STATUS_BYTES))
 

@@ -7,6 +7,7 @@ branch leads between them, a one-byte ``int3`` and a signal handler do the same,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import capstone
@@ -15,6 +16,8 @@ from capstone import x86_const as x86
 from layout_advise.errors import SnapshotError
 
 JUMP_BYTES = 5
+ALIGNMENT = 15
+"""So many bytes of padding there are at most."""
 MAX_BLOB, MAX_FIXES = 128, 8
 MAX_EXITS, MAX_EXIT_BLOB, MAX_EXIT_FIXES = 6, 64, 4
 RDX, RDI = 2, 7
@@ -32,7 +35,8 @@ class Outlined:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Entry of a hotspot: ``address`` as in the ELF file ``path``, ``code`` the function's bytes from there on.
+    """Entry of a hotspot: ``address`` as in the ELF file ``path``, ``code`` the function's bytes from there on, with the
+    :func:`padding` behind it.
 
     With ``outlined`` it is the entry of the runtime's function that starts parallel regions, and only those calls count
     that are handed that body."""
@@ -44,6 +48,8 @@ class Entry:
     outlined: Outlined | None = None
     exits: tuple[Entry, ...] = ()
     """The places where control goes on after a loop; a function returns instead."""
+    chunk: int = 0
+    """At the head of a loop: so many iterations in a row are a call; 0: each passage of the entry is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +108,25 @@ def _move(insn: capstone.CsInsn) -> _Moved | None:
     return _Moved(code)
 
 
-def _decode(entry: Entry) -> list[capstone.CsInsn]:
+def _decode(code: bytes, address: int) -> list[capstone.CsInsn]:
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     decoder.detail = True
-    return list(decoder.disasm(entry.code, entry.address))
+    return list(decoder.disasm(code, address))
+
+
+def _is_padding(insn: capstone.CsInsn) -> bool:
+    return insn.id in (x86.X86_INS_NOP, x86.X86_INS_INT3) or bytes(insn.bytes) == b"\x66\x90"
+
+
+def padding(code: bytes) -> bytes:
+    """The bytes at the start of ``code`` that compilers put between functions and blocks, and that nothing reaches."""
+    found = takewhile(_is_padding, _decode(code, 0))
+    return code[: sum(insn.size for insn in found)]
 
 
 def _relocate(insns: list[capstone.CsInsn], wanted: int) -> tuple[int, bytes, tuple[Fix, ...]] | None:
     size, blob, fixes = 0, b"", []
-    for insn in insns:
+    for number, insn in enumerate(insns, 1):
         if size >= wanted:
             break
         moved = _move(insn)
@@ -121,14 +137,15 @@ def _relocate(insns: list[capstone.CsInsn], wanted: int) -> tuple[int, bytes, tu
         blob += moved.code
         size += insn.size
         leaves = insn.group(x86.X86_GRP_RET) or insn.id == x86.X86_INS_JMP
-        if leaves and size < wanted:
-            return None  # what follows may be another function, or the target of a branch
+        if leaves and size < wanted:  # what follows may be another function, or the target of a branch; padding is neither
+            room = size + sum(one.size for one in takewhile(_is_padding, insns[number:]))
+            return (wanted, blob, tuple(fixes)) if room >= wanted else None
     return (size, blob, tuple(fixes)) if size >= wanted else None
 
 
 def plan_exit(entry: Entry) -> Patch:
     """How to patch the place where a loop is left. Raises :class:`SnapshotError` where there is no room for a jump."""
-    moved = _relocate(_decode(entry), JUMP_BYTES)
+    moved = _relocate(_decode(entry.code, entry.address), JUMP_BYTES)
     if moved is None or len(moved[1]) > MAX_EXIT_BLOB or len(moved[2]) > MAX_EXIT_FIXES:
         what = f"cannot watch the end of the loop at {entry.address:#x}"
         raise SnapshotError(what, "the instructions after it cannot be moved")
@@ -138,7 +155,7 @@ def plan_exit(entry: Entry) -> Patch:
 
 def plan_patch(entry: Entry) -> Patch:
     """How to patch ``entry``. Raises :class:`SnapshotError` where neither way works."""
-    insns = _decode(entry)
+    insns = _decode(entry.code, entry.address)
     if not insns:
         raise SnapshotError(f"cannot stop at {entry.symbol or hex(entry.address)}", "its first instruction does not decode")
     targets = {target for insn in insns if not insn.group(x86.X86_GRP_CALL) and (target := _branch_target(insn)) is not None}
@@ -149,6 +166,8 @@ def plan_patch(entry: Entry) -> Patch:
         )
     moved = _relocate(insns, JUMP_BYTES)
     int3 = moved is None or any(entry.address < target < entry.address + moved[0] for target in targets)
+    if int3 and entry.chunk:
+        raise SnapshotError(f"cannot count at {entry.symbol or hex(entry.address)}", "there is no room for a jump")
     if int3:
         moved = _relocate(insns[:1], 1)
     if moved is None or len(moved[1]) > MAX_BLOB or len(moved[2]) > MAX_FIXES:

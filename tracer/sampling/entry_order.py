@@ -42,6 +42,8 @@ def why_not_logged(entry: Entry, first: Entry) -> str:
     """Why entries of a place cannot be logged beside those of ``first``; empty where they can."""
     if entry.outlined is not None or first.outlined is not None:
         return "it is the body of a parallel region"
+    if entry.chunk or first.chunk:
+        return "it is a loop, of which chunks of iterations are studied"
     if entry.path != first.path:
         return f"it lies in another file than {first.symbol or hex(first.address)}"
     try:

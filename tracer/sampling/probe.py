@@ -89,6 +89,10 @@ class Probe:
     seconds: float
     quick_ns: tuple[float, ...] = ()
     """Of a quick probe: the time of each timed call, less what timing a call that does nothing takes."""
+    counting_ns: float = 0.0
+    """Of a loop in chunks: what counting the iterations of one takes at most."""
+    passages: int = 0
+    """How often the entry was passed: of a loop in chunks once for each iteration."""
 
 
 def _run_to_end(process: subprocess.Popen[bytes], begun: float, timeout: float | None, what: str) -> tuple[float, float]:
@@ -169,7 +173,8 @@ def probe(
 ) -> Probe:
     """Run ``command``, its output discarded, count all calls of ``entry`` and time ``timed`` of them from call ``first``.
 
-    ``max_calls`` ends the program when that many calls are done. ``quick`` reads no clock but the time stamp counter, for
+    Of a loop in chunks a call is a whole chunk of its iterations, or what of one comes before the loop ends. ``max_calls``
+    ends the program when that many calls are done. ``quick`` reads no clock but the time stamp counter, for
     calls that reading the others would outlast: only ``tsc`` of the samples counts. Raises
     :class:`ProgramError` if it cannot be started,
     exceeds ``timeout`` seconds or never loads the hotspot's module; a crash is data (``signal``).
@@ -187,10 +192,15 @@ def probe(
             raise _never_patched(entry, status, process.returncode)
         times = tuple(Sample(*values) for values in folder.samples(min(status.timed, MAX_TIMED)))
     stopped = status.state == State.STOPPED
-    calls = min(status.calls, max_calls) if stopped and max_calls else status.calls
+    calls = status.calls_of(entry)
+    calls = min(calls, max_calls) if stopped and max_calls else calls
+    counting_ns = entry.chunk * status.empty / 1000 if entry.chunk else 0.0
     exit_status, number = _end(process.returncode)
     quick_ns = _quick(times, status) if quick else ()
-    return Probe(calls, times, exit_status, number, stopped, status.threads, status.recursive, seconds, quick_ns)
+    return Probe(
+        calls, times, exit_status, number, stopped, status.threads, status.recursive, seconds, quick_ns, counting_ns,
+        status.calls,
+    )  # fmt: skip
 
 
 def _never_patched(entry: Entry, status: Status, returncode: int) -> ProgramError:

@@ -31,9 +31,9 @@ def _never(entry: Entry, call: int, folder: RunFolder, process: subprocess.Popen
         return ProgramError(f"cannot stop at {name}", status.error)
     if status.state == State.LOADED:
         return ProgramError(f"{name} was never reached", f"{entry.path.name} was not loaded; the program ended with {end}")
-    times = "time" if status.calls == 1 else "times"
-    why = f"reached {status.calls} {times}, call {call} asked; the program ended with {end}"
-    return ProgramError(f"{name} was never reached" if not status.calls else f"{name} has no call {call}", why)
+    calls = status.calls_of(entry)
+    why = f"reached {calls} {'time' if calls == 1 else 'times'}, call {call} asked; the program ended with {end}"
+    return ProgramError(f"{name} was never reached" if not calls else f"{name} has no call {call}", why)
 
 
 def _await_parked(
@@ -45,7 +45,7 @@ def _await_parked(
         if process.poll() is not None and folder.status().state != State.PARKED:
             raise _never(entry, call, folder, process)
         if deadline is not None and time.monotonic() > deadline:
-            calls = folder.status().calls
+            calls = folder.status().calls_of(entry)
             what = f"the program did not reach call {call} of {entry.symbol or hex(entry.address)}"
             raise ProgramError(what, f"{calls} calls within {timeout:g} s", "raise --timeout or ask for an earlier --call")
         time.sleep(pause)

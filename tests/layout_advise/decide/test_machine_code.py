@@ -10,7 +10,7 @@ from layout_advise.decide.budget import Circumstances
 from layout_advise.decide.machine_code import may_tell, with_code, worth_a_look
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import VerdictContext, decide, reaching
-from layout_advise.measure.measured import Measured
+from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.variants import (
     Variant,
@@ -87,7 +87,7 @@ def test_vectors_and_temporary_layouts_are_told_by_their_own_times() -> None:
     for one in (replace(slow, packed=True), replace(slow, net=Ratio(0.9, 0.88, 0.92, 9))):
         (told,) = with_code([one], SLOW, AROUND)
         assert told.told_by is told
-        assert worth_a_look([one]) == ()
+        assert worth_a_look([one], CONTEXT) == ()
 
 
 def test_what_was_not_timed_stays_as_it_is() -> None:
@@ -104,9 +104,19 @@ def test_what_was_not_timed_stays_as_it_is() -> None:
 
 def test_those_that_may_gain_most_come_first() -> None:
     every = [measured(Variant(f"c{k}"), 0.9, 1.0 + k / 10) for k in range(9)]
-    found = worth_a_look([*every, measured(Variant("c3", "restrict"), 0.9, 1.31)])
+    found = worth_a_look([*every, measured(Variant("c3", "restrict"), 0.9, 1.31)], CONTEXT)
     assert found[:2] == ("c8", "c7")
     assert len(found) == DECIDE.most_machine_code
+
+
+def test_it_is_asked_for_where_the_running_program_is_not_all_that_leaves_a_gain_open() -> None:
+    program = Doubt("program", 0.6, 1.3, "a call takes longer there")
+    excluded = replace(measured(C1, 0.9, 1.0), doubts=(program,))
+    assert reaching([excluded], CONTEXT)
+    assert worth_a_look([excluded], CONTEXT) == ()
+    by_form = replace(measured(C2, 0.9, 1.2), doubts=(replace(program, hi=1.0),))
+    assert by_form.widest == by_form.doubts[0]
+    assert worth_a_look([excluded, by_form], CONTEXT) == ("c2",)
 
 
 def test_a_call_that_takes_longer_in_the_program_is_a_doubt_of_machine_code_too() -> None:

@@ -87,10 +87,13 @@ def bench(**changes: object) -> LiveBench:
     given: dict[str, object] = {"threaded": False, "threads": 1, "recursive": False, "temporary": False, "ns": 100e3}
     given |= {"calls": 500, "seconds": 0.01} | changes
     silent = SimpleNamespace(step=lambda text: None, count=lambda text, i, n: None)
+    profiled = SimpleNamespace(
+        threaded=given["threaded"], entry=SimpleNamespace(chunk=0), run=SimpleNamespace(seconds=given["seconds"])
+    )
     case = SimpleNamespace(
         per_call=lambda ns: ns,
         chosen=SimpleNamespace(in_situ_ns=given["ns"], call=5),
-        profiled=SimpleNamespace(threaded=given["threaded"], entry=None, run=SimpleNamespace(seconds=given["seconds"])),
+        profiled=profiled,
         probe=SimpleNamespace(threads=given["threads"], recursive=given["recursive"], calls=given["calls"]),
         settings=SimpleNamespace(temporary=given["temporary"], command=("p",), timeout=60.0),
         space=SimpleNamespace(progress=silent, scratch=None),

@@ -22,7 +22,7 @@ static void replay_setup(uint64_t target, struct la_registers *in)
     la_replay_state.mask = la_xsave_mask;
     la_replay_state.out = &original_out;
     la_replay_state.slot_at = la_config.exits ? &no_slot : (uint64_t *)la_parked.gpr[4];
-    la_replay_state.target = target;
+    la_replay_state.target = la_begin_chunk(target);
 }
 
 /* The parked call, or another function with its state: with the registers `in`. */

@@ -78,9 +78,41 @@ static uint8_t *put_far(uint8_t *p, void (*target)(void))
     return p + 8;
 }
 
+/* At a loop's head, where no flags are awaited: counts, then goes on behind what the jump there displaced. At zero it goes to
+ * what comes after these, whose place is returned. */
+static uint8_t *put_counting(struct la_status *near_status, uint64_t load_base, const char *jump, uint64_t *displaced)
+{
+    uint8_t *p = (uint8_t *)la_near;
+    p = put(p, "\x48\xff\x0d", 3); /* dec qword [counter] */
+    p = put_rel(p, (uint64_t)&near_status->counter);
+    p = put(p, jump, 2);
+    uint8_t *zero = p;
+    p += 4;
+    *displaced = (uint64_t)p;
+    const uint64_t on = load_base + la_config.entry + la_config.patch_bytes;
+    p = put_displaced(p, la_config.blob, la_config.blob_bytes, la_config.fix, la_config.fixes, load_base, on);
+    put_rel(zero, (uint64_t)p);
+    return p;
+}
+
+static void write_counting(struct la_status *near_status, uint64_t load_base)
+{
+    uint64_t displaced;
+    uint8_t *p = put_counting(near_status, load_base, "\x0f\x8e" /* jle */, &displaced);
+    p = put(p, "\x48\x8d\x64\x24\x80\x9c", 6); /* lea rsp, [rsp-128]; pushfq */
+    p = put_far(p, la_slow);
+    la_resume[0] = (uint64_t)p;
+    p = put(p, "\x9d\x48\x8d\xa4\x24\x80\x00\x00\x00\xe9", 10); /* popfq; lea rsp, [rsp+128]; jmp */
+    put_rel(p, displaced);
+}
+
 static void write_stub(struct la_status *near_status, uint64_t load_base)
 {
     uint8_t *p = (uint8_t *)la_near;
+    if (la_config.chunk) {
+        write_counting(near_status, load_base);
+        return;
+    }
     p = put(p, "\x48\x8d\x64\x24\x80", 5); /* lea rsp, [rsp-128]: skip the red zone */
     p = put(p, "\x9c", 1);                 /* pushfq */
     uint8_t *other = NULL;
@@ -161,30 +193,52 @@ static int lead_exit(uint64_t number, const struct la_exit *e, uint64_t load_bas
     return lead_to(load_base + e->address, (uint64_t)exit_stub(number));
 }
 
-/* The parked loop is replayed in place: what leaves it comes to la_capture, with its number in the status. */
+static void put_capture(uint8_t *p, struct la_status *status, uint64_t number)
+{
+    p = put(p, "\xc7\x05", 2); /* mov dword [rip + left_by], number */
+    *(la_any32 *)p = (int32_t)((int64_t)((uint64_t)&status->left_by - (uint64_t)(p + 8)));
+    *(la_any32 *)(p + 4) = (int32_t)number;
+    put_far(p + 8, la_capture);
+}
+
+static uint64_t chunk_entered; /* where the parked chunk is entered: its head is passed already */
+
+/* The parked loop is replayed in place: what leaves it comes to la_capture, with its number in the status. So does the last
+ * passage of the head of a chunk. */
 void la_catch_exits(void)
 {
     struct la_status *status = (struct la_status *)(la_near + LA_PAGE);
     if (!la_config.exits)
         return;
     la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_WRITE);
-    for (uint64_t i = 0; i < la_config.exits; i++) {
-        uint8_t *p = exit_stub(i);
-        p = put(p, "\xc7\x05", 2); /* mov dword [rip + left_by], number */
-        *(la_any32 *)p = (int32_t)((int64_t)((uint64_t)&status->left_by - (uint64_t)(p + 8)));
-        *(la_any32 *)(p + 4) = (int32_t)i;
-        put_far(p + 8, la_capture);
-    }
-    la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);
     for (uint64_t i = 0; i < la_config.exits; i++)
-        if (lead_exit(i, &la_config.exit[i], la_status->load_base))
-            la_error("the code after the loop cannot be made writable");
+        put_capture(exit_stub(i), status, i);
+    if (la_config.chunk)
+        put_capture(put_counting(status, la_status->load_base, "\x0f\x84" /* jz */, &chunk_entered), status, la_config.exits);
+    la_mprotect(la_near, LA_PAGE, PROT_READ | PROT_EXEC);
+    int failed = la_config.chunk ? lead_to(la_status->entry, la_near) : 0;
+    for (uint64_t i = 0; i < la_config.exits; i++)
+        failed |= lead_exit(i, &la_config.exit[i], la_status->load_base);
+    if (failed)
+        la_error("the code after the loop cannot be made writable");
 }
 
 uint64_t la_exit_taken(void)
 {
     const struct la_status *status = (const struct la_status *)(la_near + LA_PAGE);
-    return la_status->load_base + la_config.exit[(uint32_t)status->left_by % LA_MAX_EXITS].address;
+    const uint32_t number = (uint32_t)status->left_by;
+    return number < la_config.exits ? la_status->load_base + la_config.exit[number].address : la_status->entry;
+}
+
+/* A copy of the code counts by itself, and goes to the head when its chunk is done. */
+uint64_t la_begin_chunk(uint64_t target)
+{
+    struct la_status *status = (struct la_status *)(la_near + LA_PAGE);
+    const int original = target == la_status->entry;
+    if (!la_config.chunk)
+        return target;
+    status->counter = original ? (int64_t)la_config.chunk : 1;
+    return original ? chunk_entered : target;
 }
 
 static void on_int3(int number, siginfo_t *info, void *context)

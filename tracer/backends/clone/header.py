@@ -10,7 +10,7 @@ HEADER_BYTES = 1 << 16
 NEXT, END, FULL = 0, 8, 16
 MARKS = 2048
 """Where the marks begin: a byte for each piece of code, which becomes 1 once that runs. They fill the rest."""
-LIMIT, SAVE1, SAVE2, SAVED_RAX, SAVED_FLAGS, TARGET, SAVED_RCX = range(64, 64 + 7 * 8, 8)
+LIMIT, SAVE1, SAVE2, SAVED_RAX, SAVED_FLAGS, TARGET, SAVED_RCX, LEFT = range(64, 64 + 8 * 8, 8)
 
 KEEP_FLAGS = bytes.fromhex("9f 0f90c0")  # lahf; seto al
 GIVE_FLAGS = bytes.fromhex("047f 9e")  # add al, 127 (sets OF again); sahf (the others)

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 from layout_advise.errors import RefusedError
+from layout_advise.tracer.backends.clone import chunk
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.backends.clone.dispatcher import write_dispatcher
 from layout_advise.tracer.backends.clone.header import (
@@ -112,7 +113,7 @@ class _CloneBuilder:
         for stub in self.overflows:
             self.overflow(*stub)
         for insn in self.code.values():
-            out.label(("plain", insn.address))
+            chunk.place(out, self.region, "plain", insn.address)
             self.relocated.put(insn, "plain")
             self.relocated.connect(insn, "plain")
         if self.indirect:
@@ -129,7 +130,7 @@ class _CloneBuilder:
         out.load(RAX, slot(out, END))
         out.store(slot(out, LIMIT), RAX)
         out.load(RAX, slot(out, SAVED_RAX))
-        self.relocated.go(JMP, "fast", self.region.entry)
+        chunk.enter(out, self.region, "fast")
 
     # ---- one segment ----
 
@@ -137,7 +138,7 @@ class _CloneBuilder:
         out = self.out
         records = 0
         for position, insn in enumerate(seg.code):
-            out.label((copy, insn.address))
+            chunk.place(out, self.region, copy, insn.address)
             if position == 0 or self.tables:  # a jump table may lead to any instruction
                 self.mark(insn.address)
             after: Hashable = (copy, insn.address, "after")
@@ -232,7 +233,7 @@ class _CloneBuilder:
         out.lea(RCX, OperandAddress(base=RCX, disp=-1))
         if insn.name[:4] in ("cmps", "scas"):  # repe ends at a difference, repne at a match
             out.branch(b"\x0f\x85" if insn.repeat == 0xF3 else b"\x0f\x84", after)
-        out.branch(JMP, (copy, insn.address))
+        out.branch(JMP, chunk.behind_count(self.region, copy, insn.address))
         out.label(after)
 
     def overflow(self, label: Hashable, insn: Instruction, scratch: tuple[int, int], keep: bool) -> None:
@@ -245,4 +246,4 @@ class _CloneBuilder:
         out.load(place, slot(out, SAVE1))
         out.load(other, slot(out, SAVE2))
         stop_recording(out)
-        out.branch(JMP, ("plain", insn.address))
+        out.branch(JMP, chunk.behind_count(self.region, "plain", insn.address))

@@ -1,0 +1,80 @@
+"""A loop that makes too many accesses each time it is entered: a chunk of its iterations is studied in its place.
+
+A chunk begins at the loop's head and ends there, so many iterations later, or where the loop ends before; the next one
+begins where it ends. They are what calls are of a function (``docs/decisions/0116``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from layout_advise.choose.by_time import mean_by_samples
+from layout_advise.choose.calls import ChosenCall
+from layout_advise.choose.loop_regions import place, samples_of
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.probed_calls import probe_calls
+from layout_advise.choose.profile import Profiled
+from layout_advise.config import Settings
+from layout_advise.errors import LayoutAdviseError, NotLiftedError
+from layout_advise.mockup.machine.loop_regions import hottest_nests
+from layout_advise.reports.words.quantities import nanoseconds
+from layout_advise.tracer.backends.clone.chunk import MOST_ITERATIONS
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.modules import Modules
+from layout_advise.tracer.sampling.probe import Probe, probe
+
+
+def find_chunk(
+    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None
+) -> tuple[Profiled, Probe, ChosenCall] | str:
+    """Chunks of the outermost loop, on the way to the hottest one, whose iterations are no longer than a chunk is to be, and
+    long enough to be counted beside their work; with their count and times. Of little code, where there is one of that: a
+    mock-up is compiled some twenty times. Otherwise why there is none, as the end of a sentence."""
+    if settings.backend not in ("auto", "clone") or profiled.threaded:
+        return "its iterations are counted by the clone, and in one thread, only"
+    modules = Modules(profiled.run.mappings, main, profiled.module)
+    region = profiled.module.region(profiled.function, 0, callees=True)
+    why = "it has no hot loop"
+    try:
+        nests = list(hottest_nests(region, samples_of(profiled, modules), MOST_ITERATIONS))
+    except NotLiftedError as error:
+        return f"its loops are not known ({error.instruction} at {error.address:#x}: {error.reason})"
+    able = [nest for nest in nests if not isinstance(nest, NotLiftedError)]
+    for one in nests:
+        if isinstance(one, NotLiftedError):
+            why = f"iterations of its loop at {place(profiled, one.address)} cannot be counted: {one.reason}"
+    for nest in sorted(able, key=lambda one: one.bytes > CHOOSE.most_chunk_bytes):
+        whole = profiled.of_nest(nest, modules)
+        if whole.share < CHOOSE.least_loop_share:
+            continue
+        try:
+            found = _in_chunks(settings, whole, stdin)
+        except LayoutAdviseError as error:
+            found = error.line()
+        if not isinstance(found, str):
+            return found
+        why = f"its loop at {place(profiled, nest.head)}: {found}"
+    return why
+
+
+def _in_chunks(settings: Settings, whole: Profiled, stdin: Path | None) -> tuple[Profiled, Probe, ChosenCall] | str:
+    """Chunks of one loop; or why there are none."""
+    assert whole.nest is not None
+    counted = probe(settings.command, whole.entry, stdin_path=stdin, timeout=settings.timeout, timed=0)
+    if counted.recursive or counted.threads > 1:
+        return "it is run by several threads, or within itself"
+    each = mean_by_samples(whole, max(counted.passages, 1))
+    counting = counted.counting_ns / whole.nest.chunk
+    if each > CHOOSE.chunk_ns:
+        return f"an iteration takes {nanoseconds(each)}"
+    if counting > CHOOSE.most_counting * each:
+        return f"an iteration takes {nanoseconds(each)}, and counting it up to {nanoseconds(counting)}"
+    chunk = min(max(1, round(CHOOSE.chunk_ns / each)), counted.passages // CHOOSE.fewest_chunks)
+    if not chunk or chunk * each < CHOOSE.short_call_ns:
+        return f"it makes {counted.passages:,} iterations of {nanoseconds(each)}, too few"
+    found = replace(whole, nest=replace(whole.nest, chunk=chunk))
+    seen, chosen = probe_calls(settings, found, stdin)
+    if seen.calls < CHOOSE.fewest_calls or seen.recursive or seen.threads > 1:
+        return "it ends before its chunks do"
+    return found, seen, chosen

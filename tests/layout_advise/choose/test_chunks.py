@@ -1,0 +1,98 @@
+"""Which loop is studied in chunks of its iterations, and how long these are, on a program that is known."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from layout_advise.choose.chunks import find_chunk
+from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.profile import Profiled, profile
+from layout_advise.config import Settings
+from layout_advise.tracer.program.binary import ElfBinary
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noipa)) double rows(const double *value, const int *column, const double *x, double *y, long n)
+{
+    double all = 0;
+    for (long i = 0; i < n; i++) {
+        double sum = 0;
+        for (long k = 8 * i; k < 8 * i + i % 9; k++)
+            sum += value[k] * x[column[k]];
+        y[i] = sum;
+        all += sum;
+    }
+    return all;
+}
+int main(int argc, char **argv)
+{
+    long n = atol(argv[1]), rounds = atol(argv[2]);
+    double *value = calloc(8 * n, sizeof *value), *x = calloc(n, sizeof *x), *y = calloc(n, sizeof *y), all = 0;
+    int *column = calloc(8 * n, sizeof *column);
+    for (long k = 0; k < 8 * n; k++)
+        column[k] = k * 7919 % n;
+    for (long r = 0; r < rounds; r++)
+        all += rows(value, column, x, y, n);
+    printf("%g\n", all);
+}
+"""
+N, ROUNDS = 20_000, 30
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, ElfBinary, Profiled]:
+    folder = tmp_path_factory.mktemp("chunks")
+    (folder / "main.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-g", "-O2", "-o", folder / "main", folder / "main.c"], check=True)
+    main = ElfBinary.open_module(folder / "main")
+    settings = Settings((str(folder / "main"), str(N), str(ROUNDS)), folder / "run", hotspot="rows", timeout=120)
+    return settings, main, profile(settings, main, None, folder / "output")
+
+
+def as_long(
+    sampled: tuple[Settings, ElfBinary, Profiled], iteration_ns: float
+) -> tuple[Settings, ElfBinary, Profiled, None]:
+    """As if each row took so long."""
+    settings, main, found = sampled
+    seconds = iteration_ns * N * ROUNDS / 1e9 / found.share
+    return settings, main, replace(found, run=replace(found.run, cpu_seconds=seconds)), None
+
+
+def test_the_outer_loop_is_taken_in_chunks_of_so_many_ns(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
+    found = find_chunk(*as_long(sampled, 1000.0))
+    assert not isinstance(found, str), found
+    profiled, seen, chosen = found
+    assert profiled.nest is not None
+    assert profiled.nest.chunk == pytest.approx(CHOOSE.chunk_ns / 1000, rel=0.1)
+    assert profiled.entry.chunk == profiled.nest.chunk
+    assert profiled.region(0).chunk == profiled.nest.chunk
+    assert seen.calls == seen.passages // profiled.nest.chunk
+    assert chosen.calls == seen.calls
+
+
+def test_a_loop_with_few_long_iterations_has_chunks_enough(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
+    found = find_chunk(*as_long(sampled, 100.0))
+    assert not isinstance(found, str), found
+    assert found[0].nest is not None
+    assert found[0].nest.chunk == found[1].passages // CHOOSE.fewest_chunks
+
+
+@pytest.mark.parametrize(
+    ("iteration_ns", "why"), [(1.0, "and counting it up to"), (100 * CHOOSE.chunk_ns, "an iteration takes")]
+)
+def test_iterations_that_are_too_short_or_too_long(
+    sampled: tuple[Settings, ElfBinary, Profiled], iteration_ns: float, why: str
+) -> None:
+    found = find_chunk(*as_long(sampled, iteration_ns))
+    assert isinstance(found, str)
+    assert why in found
+
+
+def test_only_the_clone_counts(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
+    settings, main, found = sampled
+    assert "by the clone" in str(find_chunk(replace(settings, backend="valgrind"), main, found, Path("/dev/null")))
