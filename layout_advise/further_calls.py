@@ -102,7 +102,7 @@ def verify_further(case: Case, seen: Observation, lifted: Lifted, verified: Veri
     ways: frozenset[int] = frozenset()
     for call in case.calls_compared[1:]:
         good = verified.good
-        if case.until - own_time() < seconds_of(case):
+        if case.until - own_time() < seconds_of(case) + len(good) * verified.each:
             case.space.progress.note(f"not compared at call {call}: the run has to end")
             break
         case.space.progress.step(f"stopping the program at call {call}")

@@ -38,6 +38,7 @@ from layout_advise.observe.gather import tables_of
 from layout_advise.observe.observe import Observation
 from layout_advise.propose.recipes import Recipe, recipes, reindexed
 from layout_advise.propose.source import Source
+from layout_advise.tracer.sampling.turns import own_time
 from layout_advise.workspace import Workspace
 
 REGISTERS = 16
@@ -69,7 +70,7 @@ def build_all(space: Workspace, source: Source, candidates: Sequence[Candidate],
     wanted = tuple(sorted(wanted, key=lambda r: r.candidate is not None and r.variant.promise != "plain"))
     folder = space.region.mockups
     made = twins(make_all(wanted, source, source.compiler, folder, counted(space), until))
-    made |= reached_alike(made, source, folder)
+    made |= reached_alike(made, source, folder, until)
     wanted = tuple(m.recipe for m in made.values() if m.same_as is None)
     placed = place_identity(identity_of_loops(made), source.loop, source.kernel, plain) if source.loop is not None else None
     made |= {placed.recipe.variant: placed} if placed is not None else {}
@@ -88,16 +89,19 @@ def late_loads(space: Workspace, built: Built, variants: Collection[Variant]) ->
     return {v: m for v, m in found.items() if m.late is not None}
 
 
-def reached_alike(made: Mockups, source: Source, folder: Path) -> dict[Variant, Mockup]:
+def reached_alike(made: Mockups, source: Source, folder: Path, until: float = math.inf) -> dict[Variant, Mockup]:
     """Where candidates make places of addresses one by one, the unchanged layout that does so too: what that costs by
     itself, and a source with indices, or with types of its own, does not need. One build for each candidate's structures,
-    and where these are too many sets, or one cannot be built, one for all that are reached so: it costs no less."""
+    begun before ``until`` (``own_time``), and where these are too many sets, or one cannot be built, one for all that are
+    reached so: it costs no less."""
     sets = list(dict.fromkeys(m.translated for m in made.values() if m.translated))
     every = frozenset[str]().union(*sets)
     translated = [m.recipe.candidate for m in made.values() if m.translated]
     begins = all(c is not None and ALIGN in c.families for c in translated)
     found: dict[Variant, Mockup] = {}
     for one in sets[: BUILD.most_reindexed]:
+        if own_time() > until:
+            break
         found |= _reached(one, reindexed_for(one), source, folder, begins=begins)
     if len(found) < len(sets):
         found |= _reached(every, IDENTITY_REINDEXED, source, folder, begins=begins)

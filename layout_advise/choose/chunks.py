@@ -29,22 +29,19 @@ def find_chunk(
     settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None
 ) -> tuple[Profiled, Probe, ChosenCall] | str:
     """Chunks of the outermost loop, on the way to the hottest one, whose iterations are no longer than a chunk is to be, and
-    long enough to be counted beside their work; with their count and times. Of little code, where there is one of that: a
-    mock-up is compiled some twenty times. Otherwise why there is none, as the end of a sentence."""
+    long enough to be counted beside their work; with their count and times. Of little code, or else the least, as
+    mock-ups are compiled some twenty times. Otherwise why there is none, as the end of a sentence."""
     if settings.backend not in ("auto", "clone") or profiled.threaded:
         return "its iterations are counted by the clone, and in one thread, only"
     modules = Modules(profiled.run.mappings, main, profiled.module)
     region = profiled.module.region(profiled.function, 0, callees=True)
-    why = "it has no hot loop"
     try:
         nests = list(hottest_nests(region, samples_of(profiled, modules), MOST_ITERATIONS))
     except NotLiftedError as error:
         return f"its loops are not known ({error.instruction} at {error.address:#x}: {error.reason})"
-    able = [nest for nest in nests if not isinstance(nest, NotLiftedError)]
-    for one in nests:
-        if isinstance(one, NotLiftedError):
-            why = f"iterations of its loop at {place(profiled, one.address)} cannot be counted: {one.reason}"
-    for nest in sorted(able, key=lambda one: one.bytes > CHOOSE.most_chunk_bytes):
+    refused, why = [one for one in nests if isinstance(one, NotLiftedError)], list[str]()
+    able = [one for one in nests if not isinstance(one, NotLiftedError)]
+    for nest in sorted(able, key=lambda one: max(one.bytes, CHOOSE.most_chunk_bytes)):
         whole = profiled.of_nest(nest, modules)
         if whole.share < CHOOSE.least_loop_share:
             continue
@@ -54,8 +51,9 @@ def find_chunk(
             found = error.line()
         if not isinstance(found, str):
             return found
-        why = f"its loop at {place(profiled, nest.head)}: {found}"
-    return why
+        why.append(f"its loop at {place(profiled, nest.head)}: {found}")
+    why += [f"iterations of its loop at {place(profiled, one.address)} cannot be counted: {one.reason}" for one in refused]
+    return next(iter(why), "it has no hot loop")
 
 
 def _in_chunks(settings: Settings, whole: Profiled, stdin: Path | None) -> tuple[Profiled, Probe, ChosenCall] | str:
@@ -75,6 +73,7 @@ def _in_chunks(settings: Settings, whole: Profiled, stdin: Path | None) -> tuple
         return f"it makes {counted.passages:,} iterations of {nanoseconds(each)}, too few"
     found = replace(whole, nest=replace(whole.nest, chunk=chunk))
     seen, chosen = probe_calls(settings, found, stdin)
-    if seen.calls < CHOOSE.fewest_calls or seen.recursive or seen.threads > 1:
-        return "it ends before its chunks do"
+    # a chunk begins where the one before it ends: what lies between them is of iterations after the loop was left
+    if seen.calls < CHOOSE.fewest_calls or (chosen.between_ns or 0.0) > (chosen.in_situ_ns or 0.0):
+        return f"it is left before {chunk:,} iterations are over"
     return found, seen, chosen

@@ -114,7 +114,7 @@ def _counting(one: Measured, around: Circumstances) -> list[Doubt]:
     if counted is None or not around.counting:
         return []
     how = f"without what counting the loop's iterations takes, {around.counting:.1%} of the original's time at most"
-    return [Doubt("counting", counted.lo * (1 - around.counting), counted.hi, how, counted.median)]
+    return [Doubt("counting", counted.lo * (1 - around.counting), counted.median, how, counted.median)]
 
 
 def _place(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:

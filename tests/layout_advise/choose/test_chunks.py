@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     printf("%g\n", all);
 }
 """
-N, ROUNDS = 20_000, 30
+N, ROUNDS = 200_000, 3
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,13 @@ def test_a_loop_with_few_long_iterations_has_chunks_enough(sampled: tuple[Settin
     assert not isinstance(found, str), found
     assert found[0].nest is not None
     assert found[0].nest.chunk == found[1].passages // CHOOSE.fewest_chunks
+
+
+def test_a_loop_that_is_left_soon_has_no_chunks(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
+    """As many rows in ten times as many calls: each is over before a chunk is."""
+    settings, main, found, _ = as_long(sampled, 100.0)
+    often = replace(settings, command=(settings.command[0], str(N // 10), str(10 * ROUNDS)))
+    assert "is left before" in str(find_chunk(often, main, found, None))
 
 
 @pytest.mark.parametrize(
