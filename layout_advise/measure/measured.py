@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -112,6 +113,19 @@ class Measured:
         r = self.speedup
         speedup = r and Ratio(_cut(r.median, lo, hi), _cut(r.lo, lo, hi), _cut(r.hi, lo, hi), r.restores)
         return replace(self, speedup=speedup, doubts=doubts)
+
+    def at_most(self, gain: float, likely: float, names: Collection[TermName]) -> Measured:
+        """The same with the gain over the original, and the doubts called so, cut to ``gain``, and what these come to with
+        ever more processes to ``likely``; but not below its own median."""
+        r = self.speedup
+        least = r.median if r is not None else 0.0
+        most, middle = max(gain, least), max(likely, least)
+
+        def cut(d: Doubt) -> Doubt:
+            return replace(d, hi=min(d.hi, most), middle=None if d.middle is None else min(d.middle, middle))
+
+        doubts = tuple(cut(d) if d.name in names else d for d in self.doubts)
+        return replace(self, speedup=r and replace(r, hi=min(r.hi, most)), doubts=doubts)
 
     @property
     def id(self) -> str:

@@ -1,0 +1,82 @@
+"""Builds that were slower than another one each time: what they leave open beside that one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from layout_advise.decide.budget import Circumstances, with_doubts
+from layout_advise.measure.measured import Measured, pick
+from layout_advise.mockup.timing.timings import Timings
+from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, Variant
+from tests.support.variants import variants
+
+FAST, SLOW = variants("c1", "c2")
+BETWEEN = Circumstances(None, "steady", alike=False)
+"""The program's calls find neither warm nor flushed caches."""
+DISTURBED = 2
+"""In this process the original took twice as long with flushed caches."""
+
+
+def times(fast: float = 1000.0, slow: float = 1100.0, in_each: bool = True, few: int = 3) -> Timings:
+    """The original takes 1000, in nine processes, and the slow build is timed in a few of them."""
+    steady, cold = [], []
+    for number in range(9):
+        off = 1 + 0.001 * (number % 3)
+        one = {ORIGINAL: 1000 * off, IDENTITY: 1000 * off, FAST: fast * off}
+        if number < few:
+            one[SLOW] = slow * off if in_each or number else 0.99 * fast
+        steady.append({name: [ns] * 9 for name, ns in one.items()})
+        flushed = {name: 1.5 * ns for name, ns in one.items()}
+        flushed[ORIGINAL] *= 2 if number == DISTURBED else 1
+        cold.append({name: [ns] * 3 for name, ns in flushed.items()})
+    return Timings(steady, cold)
+
+
+def measured(name: Variant, timings: Timings) -> Measured:
+    return Measured(name, "verified", *pick(timings, name, "steady"))
+
+
+def both(timings: Timings, around: Circumstances = BETWEEN) -> tuple[Measured, Measured]:
+    one, other = with_doubts([measured(name, timings) for name in (FAST, SLOW)], timings, around)
+    return one, other
+
+
+def top(one: Measured, term: str) -> float:
+    return next(t.hi for t in one.budget if t.name == term)
+
+
+def test_a_disturbed_process_of_three_opens_no_more_than_the_faster_build_leaves() -> None:
+    fast, slow = both(times())
+    assert top(fast, "caches") < 1.05
+    assert fast.ceiling() == pytest.approx(1.0, abs=0.02)
+    assert slow.ceiling() == fast.ceiling()  # 1.8 by its own three processes
+    likely = slow.likely_ceiling()
+    assert likely is not None
+    assert likely < 1.0
+
+
+def test_one_that_was_faster_once_has_its_own_doubts() -> None:
+    _, slow = both(times(in_each=False))
+    assert top(slow, "caches") > 1.5
+
+
+def test_two_processes_show_nothing() -> None:
+    timings = times(few=2)
+    cold = [{**one, ORIGINAL: [2000.0] * 3} if number == 1 else one for number, one in enumerate(timings.cold)]
+    _, slow = both(replace(timings, cold=cold))
+    assert top(slow, "caches") > 1.1
+
+
+def test_what_is_no_doubt_about_its_times_stays() -> None:
+    timings = times(slow=1010.0)
+    steady = [{**one, IDENTITY: [1300.0] * 9} for one in timings.steady]
+    fast, slow = both(replace(timings, steady=steady), replace(BETWEEN, alike=True))
+    assert top(slow, "rebuild") == pytest.approx(1.29, abs=0.02)
+    assert top(fast, "rebuild") == pytest.approx(1.3, abs=0.02)
+
+
+def test_the_faster_one_is_not_touched() -> None:
+    fast, _ = both(times())
+    assert [fast] == with_doubts([measured(FAST, times())], times(), BETWEEN)
