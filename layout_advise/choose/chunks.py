@@ -6,6 +6,7 @@ begins where it ends. They are what calls are of a function (``docs/decisions/01
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,7 +63,9 @@ def _in_chunks(settings: Settings, whole: Profiled, stdin: Path | None) -> tuple
     counted = probe(settings.command, whole.entry, stdin_path=stdin, timeout=settings.timeout, timed=0)
     if counted.recursive or counted.threads > 1:
         return "it is run by several threads, or within itself"
-    each = mean_by_samples(whole, max(counted.passages, 1))
+    each = mean_by_samples(whole, counted.passages)
+    if math.isnan(each):
+        return "how long an iteration takes is not known"
     counting = counted.counting_ns / whole.nest.chunk
     if each > CHOOSE.chunk_ns:
         return f"an iteration takes {nanoseconds(each)}"

@@ -100,6 +100,10 @@ def test_iterations_that_are_too_short_or_too_long(
     assert why in found
 
 
+def test_iterations_of_which_no_time_is_known(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
+    assert "is not known" in str(find_chunk(*as_long(sampled, 0.0)))
+
+
 def test_only_the_clone_counts(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
     settings, main, found = sampled
     assert "by the clone" in str(find_chunk(replace(settings, backend="valgrind"), main, found, Path("/dev/null")))
