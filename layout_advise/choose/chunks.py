@@ -12,13 +12,12 @@ from pathlib import Path
 
 from layout_advise.choose.by_time import mean_by_samples
 from layout_advise.choose.calls import ChosenCall
-from layout_advise.choose.loop_regions import place, samples_of
+from layout_advise.choose.loop_regions import nests_of, place
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import probe_calls
 from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, NotLiftedError
-from layout_advise.mockup.machine.loop_regions import hottest_nests
 from layout_advise.reports.words.quantities import nanoseconds
 from layout_advise.tracer.backends.clone.chunk import MOST_ITERATIONS
 from layout_advise.tracer.program.binary import ElfBinary
@@ -32,14 +31,8 @@ def find_chunk(
     """Chunks of the outermost loop, on the way to the hottest one, whose iterations are no longer than a chunk is to be, and
     long enough to be counted beside their work; with their count and times. Of little code, or else the least, as
     mock-ups are compiled some twenty times. Otherwise why there is none, as the end of a sentence."""
-    if settings.backend not in ("auto", "clone") or profiled.threaded:
-        return "its iterations are counted by the clone, and in one thread, only"
     modules = Modules(profiled.run.mappings, main, profiled.module)
-    region = profiled.module.region(profiled.function, 0, callees=True)
-    try:
-        nests = list(hottest_nests(region, samples_of(profiled, modules), MOST_ITERATIONS))
-    except NotLiftedError as error:
-        return f"its loops are not known ({error.instruction} at {error.address:#x}: {error.reason})"
+    nests, none = nests_of(settings, profiled, modules, MOST_ITERATIONS)
     refused, why = [one for one in nests if isinstance(one, NotLiftedError)], list[str]()
     able = [one for one in nests if not isinstance(one, NotLiftedError)]
     for nest in sorted(able, key=lambda one: max(one.bytes, CHOOSE.most_chunk_bytes)):
@@ -54,7 +47,7 @@ def find_chunk(
             return found
         why.append(f"its loop at {place(profiled, nest.head)}: {found}")
     why += [f"iterations of its loop at {place(profiled, one.address)} cannot be counted: {one.reason}" for one in refused]
-    return next(iter(why), "it has no hot loop")
+    return next(iter(why), none)
 
 
 def _in_chunks(settings: Settings, whole: Profiled, stdin: Path | None) -> tuple[Profiled, Probe, ChosenCall] | str:

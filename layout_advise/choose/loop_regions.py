@@ -11,7 +11,7 @@ from layout_advise.choose.probed_calls import probe_calls
 from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError, NotLiftedError, SnapshotError
-from layout_advise.mockup.machine.loop_regions import hottest_nests
+from layout_advise.mockup.machine.loop_regions import LoopNest, hottest_nests
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.sampling.call_chains import Chain
@@ -23,17 +23,8 @@ def find_loop(
 ) -> tuple[Profiled, Probe, ChosenCall] | str:
     """The outermost loop nest, on the way to the hottest loop, that is entered at least three times (``least``); with the
     count and times of its entries. Otherwise why there is none, as the end of a sentence."""
-    if settings.backend not in ("auto", "clone"):
-        return "its loops can be traced by the clone only"
-    if profiled.threaded:
-        return "the loops of a parallel region are not measured apart"
     modules = Modules(profiled.run.mappings, main, profiled.module)
-    samples = samples_of(profiled, modules)
-    why = "it has no hot loop"
-    try:
-        nests = list(hottest_nests(profiled.module.region(profiled.function, 0, callees=True), samples))
-    except NotLiftedError as error:
-        return f"its loops are not known ({error.instruction} at {error.address:#x}: {error.reason})"
+    nests, why = nests_of(settings, profiled, modules)
     for nest in nests:
         if isinstance(nest, NotLiftedError):
             why = f"its loop at {place(profiled, nest.address)} cannot be stopped at: {nest.reason}"
@@ -53,6 +44,22 @@ def find_loop(
             return found, seen, chosen
         why = f"so is its hottest loop, at {place(profiled, nest.head)} (entered {seen.calls} times)"
     return why
+
+
+def nests_of(
+    settings: Settings, profiled: Profiled, modules: Modules, chunk: int = 0
+) -> tuple[list[LoopNest | NotLiftedError], str]:
+    """The nests of the hotspot's function as :func:`hottest_nests` has them; and where there is none the reason, as the end
+    of a sentence."""
+    if settings.backend not in ("auto", "clone"):
+        return [], "its loops can be traced by the clone only"
+    if profiled.threaded:
+        return [], "the loops of a parallel region are not measured apart"
+    function = profiled.module.region(profiled.function, 0, callees=True)
+    try:
+        return list(hottest_nests(function, samples_of(profiled, modules), chunk)), "it has no hot loop"
+    except NotLiftedError as error:
+        return [], f"its loops are not known ({error.instruction} at {error.address:#x}: {error.reason})"
 
 
 def samples_of(profiled: Profiled, modules: Modules) -> Counter[int]:

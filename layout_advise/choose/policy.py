@@ -132,7 +132,7 @@ class ChoosePolicy:
     chunk_ns: float = limit(
         1e7,
         "ns",
-        "About how long a chunk of a loop's iterations is to take: beyond the last cache, and often in a run.",
+        "About how long a chunk of a loop's iterations is to take: it leaves the first caches, and there are many of them.",
         116,
     )
     fewest_chunks: int = limit(8, "chunks", "A loop with fewer is divided into shorter ones.", 116)

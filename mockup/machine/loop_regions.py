@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
-from layout_advise.mockup.machine.cfg import Block, Branch, Cfg, IndirectJump, Jump, Ret, TailCall, build_cfg
+from layout_advise.mockup.machine.cfg import Block, Branch, Cfg, Jump, build_cfg
 from layout_advise.mockup.machine.disassembly import Insn, Register
 from layout_advise.mockup.machine.entry_values import Known, ReadOnly, known_vectors
 from layout_advise.mockup.machine.image import open_image
@@ -196,15 +196,10 @@ def _has_room(cfg: Cfg, place: int, entry: int, constant: ReadOnly) -> bool:
         end = insn.end
         if end - place >= JUMP_BYTES:
             return True
-    leaves = isinstance(block.terminator, Ret | Jump | TailCall | IndirectJump) and block.insns[-1:] != ()
-    if not leaves or not _is_jump(block.insns[-1]):
+    if not block.insns or block.insns[-1].mnemonic not in ("ret", "jmp"):
         return False
     end += len(padding(constant(end, ALIGNMENT) or b""))
     return end - place >= JUMP_BYTES and not any(place < other < place + JUMP_BYTES for other in cfg.blocks)
-
-
-def _is_jump(insn: Insn) -> bool:
-    return insn.mnemonic in ("ret", "jmp")
 
 
 def _span(block: Block) -> tuple[int, int]:

@@ -95,7 +95,8 @@ class State(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Status:
     """The agent's status file. ``calls`` of the hotspot so far (of a loop in chunks: passages of its head); ``timed``
-    samples are valid; ``empty``: ticks of a timed call that does nothing, or of counting one iteration."""
+    samples are valid; ``empty``: ticks of a timed call that does nothing, or of a loop in chunks the ps of counting an
+    iteration."""
 
     state: State
     pid: int
