@@ -19,6 +19,7 @@ from layout_advise.mockup.evidence.binding import Access, Binding, Key, accesses
 from layout_advise.mockup.evidence.streams import hull
 from layout_advise.mockup.ir.lifted import (
     Atomic,
+    Imm,
     Item,
     Lifted,
     LiftedLoop,
@@ -361,10 +362,17 @@ def _check_extent(relayout: Relayout) -> None:
 
 
 def _check_rows(access: Access, chain: Sequence[LiftedLoop], place: ElementPlace, traced: tuple[int, int]) -> None:
-    """Raises RemapError where an index that is no loop's counter (the start of a thread's chunk) goes beyond the dimension
-    that its coefficient speaks of: no term says in which row it then is. The place starts before the loops ``chain``."""
-    dims, counters = place.relayout.structure.dims, {loop.counter for loop in chain}
-    if all(term.atom in counters for term in place.terms) or runs_on(place.relayout):
+    """Raises RemapError where an index goes beyond the dimension that its coefficient speaks of: no term says in which row
+    it then is. Such are what is no loop's counter (the start of a thread's chunk), and the counter of a loop that is known
+    to go on so far. The place starts before the loops ``chain``."""
+    dims = place.relayout.structure.dims
+    trips: dict[Operand, int] = {loop.counter: loop.trip.value if isinstance(loop.trip, Imm) else 0 for loop in chain}
+
+    def is_within(term: IndexTerm) -> bool:
+        far = [abs(digit) * (trips.get(term.atom, 0) - 1) for digit in term.digits[1:]]
+        return term.atom in trips and all(moved < dim.count for moved, dim in zip(far, dims[1:], strict=True))
+
+    if all(map(is_within, place.terms)) or runs_on(place.relayout):
         return
     moved = {k for term in place.terms for k, digit in enumerate(term.digits) if digit}
     if traced[1] - traced[0] > sum((dims[k].count - 1) * dims[k].stride for k in moved) + dims[-1].stride:

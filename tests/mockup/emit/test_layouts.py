@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -204,6 +205,32 @@ def test_a_structure_that_shares_a_reference_is_refused(tmp_path: Path) -> None:
     case.structures = (half,)
     with pytest.raises(RemapError, match="touches other memory too"):
         emit_mockup(case.lifted, candidate(relayout(half, "soa")), case.trace, case.structures)
+
+
+STRIDES = """
+struct one { double value; int column; };
+double every(const struct one *p) {
+    double sum = 0;
+    for (long i = 0; i < 90; i++)
+        if (p[8 * i].column > 3) sum += p[8 * i].value;
+    return sum;
+}"""
+
+
+@pytest.mark.parametrize(("rows", "refused"), [(10, True), (1, False)])
+def test_a_counter_that_goes_on_over_the_rows_is_no_index(rows: int, refused: bool, tmp_path: Path) -> None:
+    """It steps over eight elements of rows of 72: with the rows side by side those behind a row's end lie elsewhere."""
+    case = Case(STRIDES, "every", FLAGS["O2"], tmp_path)
+    data = np.zeros(720, [("value", "<f8"), ("column", "<i4"), ("rest", "<i4")])
+    data["value"], data["column"] = np.random.default_rng(9).random(720), np.arange(720) % 7
+    case.arrays, case.integers = [data], [data.ctypes.data]
+    fields = (Field("value", 0, 8, "double", 1, 0), Field("column", 8, 4, "int", 1, 0))
+    shape = Structure("s0", "p", data.ctypes.data, data.nbytes, (Dim(rows, 16 * 720 // rows), Dim(720 // rows, 16)), fields)
+    case.structures = (shape,)
+    turned = candidate(relayout(shape, "soa", 0, (1, 0)))
+    case.prepare()
+    with pytest.raises(RemapError, match="counts on over the rows") if refused else nullcontext():
+        emit_mockup(case.lifted, turned, case.trace, case.structures)
 
 
 def test_a_missing_record_is_found(tmp_path: Path) -> None:
