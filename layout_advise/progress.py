@@ -40,6 +40,7 @@ class Progress:
         self._born = self._started
         self._told = self._started
         """The time of the last line that stays."""
+        self._said: set[str] = set()
 
     def __enter__(self) -> Self:
         if not self.quiet and sys.stderr.isatty():
@@ -75,8 +76,11 @@ class Progress:
         """``text 3/9``."""
         self.step(f"{text} {done}/{total}")
 
-    def note(self, text: str) -> None:
-        """A line that stays, on stderr, unless quiet."""
+    def note(self, text: str, *, once: bool = False) -> None:
+        """A line that stays, on stderr, unless quiet; ``once``: unless that was said before."""
+        if once and text in self._said:
+            return
+        self._said.add(text)
         self._told = time.monotonic()
         if not self.quiet:
             self.console.print(text, soft_wrap=True, markup=False)

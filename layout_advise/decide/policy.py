@@ -76,7 +76,8 @@ class DecidePolicy:
     most_confirmed: int = limit(
         3,
         "candidates",
-        "So many are measured again, where the first times of others stay surely above what the winner then gains.",
+        "So many are measured again: the next one where the gain of the best is not sure then, and others where their first "
+        "times stay surely above what the winner then gains.",
     )
     ablation_restores: int = limit(
         3,

@@ -114,17 +114,19 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
             code=now.code,
         )
         return (yield from _nothing_won(now, decision, context))
-    decision, again = yield from _confirmed(now, context, verdict)
-    if decision.verdict.action == "change":
-        return (yield from _rivals_confirmed(now, context, decision, again))
-    blocks = again.form == IDENTITY_BLOCKS  # it is blocks that gain; what needs none may gain by itself
-    rest = [again if r.name == again.name else r for r in now.results if not (blocks and r.blocked) or r.name == again.name]
-    now = replace(now, results=tuple(rest))
-    now, second = yield from _settled(now, _verdict(now, context), context)
-    decision = replace(decision, trials=now.trials)
-    if second.action == "change":
-        return (yield from _confirmed(now, context, second))[0]
-    return replace(decision, verdict=second) if second.action == "keep" else decision
+    for _ in range(DECIDE.most_confirmed):
+        decision, again = yield from _confirmed(now, context, verdict)
+        if decision.verdict.action == "change":
+            return (yield from _rivals_confirmed(now, context, decision, again))
+        now = _with_second(now, again)
+        if again.form == IDENTITY_BLOCKS:  # it is blocks that gain; what needs none may gain by itself
+            rest = tuple(r for r in now.results if not r.blocked or r.name == again.name)
+            now = replace(now, results=rest)
+        now, verdict = yield from _settled(now, _verdict(now, context), context)
+        decision = replace(decision, trials=now.trials)
+        if verdict.action != "change":
+            break
+    return replace(decision, verdict=verdict) if verdict.action == "keep" else decision
 
 
 def _rivals_confirmed(now: _Results, context: VerdictContext, decision: Decision, again: Measured) -> Asking[Decision]:

@@ -29,7 +29,7 @@ def observe_call(case: Case, parked: AgentProcess) -> Observed:
     """Traces the call that ``parked`` is stopped at and writes the trace's file."""
     progress = case.space.progress
     if not case.profiled.threaded and (beside := thread_count(parked.pid) - 1) > 0:
-        progress.note(beside_note(beside))
+        progress.note(beside_note(beside), once=True)
     if case.batch is not None and (why := case.clone_refusal(parked)) is not None:
         case = case.unbatched(why)
     case, seen = _traced(case, parked)

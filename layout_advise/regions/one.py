@@ -45,8 +45,19 @@ class RunContext:
     time: RunTime = field(default_factory=RunTime)
 
 
-def watch(start: RunContext, profiled: Profiled) -> Case:
-    """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short."""
+def watch(start: RunContext, profiled: Profiled, end: float = math.inf) -> Case:
+    """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short. Ended at
+    ``end`` (``own_time``), or when the run has to end and others were studied, with a TraceError, unless the user asks for
+    it."""
+    asked = start.settings.restores is not None or start.settings.hotspot is not None
+    try:
+        with ended_at(math.inf if asked else min(end, start.time.end)):
+            return _watched(start, profiled)
+    except StudyOver as over:
+        raise TraceError("watching its calls took longer than the run may", hint="name it with --hotspot") from over
+
+
+def _watched(start: RunContext, profiled: Profiled) -> Case:
     settings, main, stdin, progress = start.settings, start.main, start.stdin, start.progress
     progress.step("counting and timing the hotspot's calls")
     no_loop, beyond = "", None

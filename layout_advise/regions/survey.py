@@ -6,6 +6,7 @@ studied, so that structures get the fields of all of them, and the same layouts 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -90,7 +91,7 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
             break
         start.progress.stage("trace", f"looking at region {number} of {len(wanted)}: {profiled.name}")
         try:
-            case = watch(start, profiled)
+            case = watch(start, profiled, begun + most_seconds(start.settings) if number > 1 else math.inf)
             if any(_same_region(case, one) for one, _ in looked):
                 continue
             if case.probe.calls < CHOOSE.fewest_calls:

@@ -29,3 +29,12 @@ def test_a_log_does_not_stand_still(
         now += 2
         progress.step("comparing")
         assert capsys.readouterr().err == ("" if quiet else "hotspot: step\n")
+
+
+def test_what_holds_for_all_regions_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress() as progress:
+        for _ in range(3):
+            progress.note("another thread lives", once=True)
+        progress.note("region")
+        progress.note("region")
+    assert capsys.readouterr().err == "another thread lives\nregion\nregion\n"

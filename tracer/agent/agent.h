@@ -132,6 +132,12 @@ uint64_t la_shared_bytes(void); /* of la_near_bytes, from the second page on: wh
 void la_slow(void);
 extern void (*const la_slow_further[LA_MAX_FURTHER])(void);
 void la_return(void);
+/* Whether a call whose return address is in slot is made within the open one: deeper in the stack, or in its place, where
+ * a function ends in a jump to itself. */
+static inline int la_goes_on(uint64_t slot, uint64_t open)
+{
+    return slot < open || (slot == open && *(uint64_t *)slot == (uint64_t)la_return);
+}
 void la_empty(void);
 void la_left(void);
 void la_capture(void);

@@ -67,3 +67,14 @@ def test_one_whose_first_times_do_not_stand_above_is_left_alone(monkeypatch: pyt
     decision, built = decided({"c1": 200.0, "c2": 205.0}, {"c1": 204.0, "c2": 100.0}, monkeypatch)
     assert built == ["c1"]
     assert decision.winner == Variant("c1")
+
+
+@pytest.mark.parametrize(("third", "action"), [(240.0, "change"), (1000.0, "undecided")])
+def test_of_several_that_do_not_keep_their_gain_three_are_measured_again(
+    third: float, action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = {"c1": 1000.0, "c2": 1000.0, "c3": third, "c4": 260.0}
+    decision, built = decided({"c1": 200.0, "c2": 220.0, "c3": 240.0, "c4": 260.0}, second, monkeypatch)
+    assert built == ["c1", "c2", "c3"]
+    assert decision.verdict.action == action
+    assert decision.winner == Variant("c3")

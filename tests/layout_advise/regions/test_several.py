@@ -67,7 +67,7 @@ class Road:
         for module in (regions, side_by_side, whole):
             monkeypatch.setattr(module, "share_beside", lambda told, passed, main: 0.3 * len(passed))
 
-    def watch(self, start: RunContext, one: Profiled) -> Any:
+    def watch(self, start: RunContext, one: Profiled, end: float = 0.0) -> Any:
         self.looked.append(one.name)
         found = self.outcomes[one.name]
         if isinstance(found, LayoutAdviseError):
@@ -454,7 +454,7 @@ def test_regions_are_traced_as_long_as_there_is_time_for_it(
     now = [0.0]
     road = Road(monkeypatch, {name: SnapshotError("it died") for name in "abcd"})
 
-    def watched(start: RunContext, one: Profiled) -> Any:
+    def watched(start: RunContext, one: Profiled, end: float) -> Any:
         now[0] += 20.0
         return road.watch(start, one)
 

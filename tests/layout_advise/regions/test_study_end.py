@@ -122,3 +122,19 @@ def test_a_plan_is_run_for_the_least_time_where_studies_took_too_long(clock: lis
     assert time.of_plan(60.0) == 60.0
     clock[0] = 201.0
     assert time.of_plan(60.0) == MEASURE.live_s
+
+
+@pytest.mark.parametrize(("told", "end"), [(True, math.inf), (False, 300.0)])
+def test_watching_the_calls_of_a_further_region_is_ended_too(
+    told: bool, end: float, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that hung when its calls were counted was waited for ten minutes, and what was known went with the run."""
+
+    def hang(start: Any, profiled: Any) -> None:
+        clock[0] = 1000.0
+        signal.raise_signal(signal.SIGALRM)
+
+    monkeypatch.setattr(region, "_watched", hang)
+    start: Any = SimpleNamespace(settings=Region().settings, time=RunTime(340.0, 370.0, told=told))
+    with pytest.raises(TraceError, match="watching its calls took longer than the run may; name it with --hotspot"):
+        region.watch(start, SimpleNamespace(), end)  # type: ignore[arg-type]

@@ -176,6 +176,27 @@ def test_probe_of_late_calls_stops_the_program(program: Path) -> None:
     assert (seen.calls, len(seen.times), seen.stopped) == (1000, 2, True)
 
 
+TAILS = r"""
+typedef struct node { struct node *next; void (*visit)(struct node *, double *); } node;
+volatile double sink;
+__attribute__((noipa)) void walk(node *n, double *sum) { *sum += 1; if (n->next) n->next->visit(n->next, sum); }
+int main(void) {
+    node all[10] = {{0}};
+    for (int k = 0; k < 10; k++) all[k] = (node){k < 9 ? &all[k + 1] : 0, walk};
+    double sum = 0;
+    for (int k = 0; k < 4; k++) walk(all, &sum);
+    return sum == 40 ? 3 : 4;
+}
+"""
+
+
+def test_probe_of_a_function_that_ends_in_a_jump_to_itself(folder: Path) -> None:
+    """The return address was taken for the program's own twice, and the call returned to its own end for ever."""
+    program = build(folder, TAILS, "tails")
+    seen = probe([str(program)], entry_of(program, "walk"), timeout=60)
+    assert (seen.exit_status, seen.calls, len(seen.times), seen.recursive) == (3, 40, 4, True)
+
+
 def test_probe_of_recursion(program: Path) -> None:
     seen = probe([str(program), "recurse"], entry_of(program, "recurse"))
     assert seen.exit_status == 3

@@ -315,7 +315,7 @@ static int enter(struct la_live_region *r, struct la_frame *frame)
 {
     const uint64_t call = la_live_call(r), slot = LA_FRAME_RSP(frame);
     const uint64_t number = call - la_live_first(r), mode = r->orders.mode;
-    if (r->open.slot && slot < r->open.slot)
+    if (r->open.slot && la_goes_on(slot, r->open.slot))
         return 0; /* a call that the timed one made */
     struct la_live_row none = {0}, *row = number < LA_LIVE_ROWS ? &r->page->row[number] : &none;
     r->page->calls = number + 1;

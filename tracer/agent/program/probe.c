@@ -150,7 +150,7 @@ void la_probe_event(struct la_frame *frame)
     }
     if (timer_thread != thread)
         return;
-    if (open_call.slot && slot < open_call.slot) {
+    if (open_call.slot && la_goes_on(slot, open_call.slot)) {
         la_status->recursive = 1;
         return;
     }
