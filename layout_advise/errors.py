@@ -102,6 +102,10 @@ class RemapError(LayoutAdviseError):
     """A lifted hotspot cannot be moved onto a candidate layout."""
 
 
+class RowsError(RemapError):
+    """Of an access to a grid it is not known in which row it goes to an element."""
+
+
 class NotVectorisedError(LayoutAdviseError):
     """The iterations of a loop cannot be run side by side in the lanes of vector registers."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import gcd
+from math import gcd, prod
 
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.evidence.binding import accesses, bind, key_of
 from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, LiftedLoop, Load, Val
+from layout_advise.mockup.remap.rows_told import tells_rows
 from layout_advise.observe.observe import Observation
 
 
@@ -25,7 +26,24 @@ def linearise(seen: Observation, lifted: Lifted) -> Observation:
     """
     grains = loaded_coefficients(seen, lifted)
     derived = tuple(_joined(d, grains.get(d.structure.id, 0)) for d in seen.derived)
-    return replace(seen, derived=derived, indexed=frozenset(grains))
+    return _in_one_row(replace(seen, derived=derived, indexed=frozenset(grains)), lifted)
+
+
+def _in_one_row(seen: Observation, lifted: Lifted) -> Observation:
+    """``seen`` with the dimensions of grids joined whose accesses do not all tell in which row they are: a counter that goes
+    on over the rows of a matrix that lies in one piece."""
+    binding = bind(lifted, seen.trace, seen.structures)
+
+    def joined(derived: Derived) -> Derived:
+        grid = derived.structure
+        apart = not _is_grid(grid) or tells_rows(grid, lifted, binding)
+        return derived if apart else _with_joined(derived, len(grid.dims))
+
+    return replace(seen, derived=tuple(map(joined, seen.derived)))
+
+
+def _is_grid(structure: Structure) -> bool:
+    return len(structure.dims) > 1 and structure.placed and _contiguous(structure, len(structure.dims))
 
 
 def loaded_coefficients(seen: Observation, lifted: Lifted) -> Mapping[str, int]:
@@ -68,12 +86,15 @@ def _joined(derived: Derived, grain: int) -> Derived:
     outer = [k for k, dim in enumerate(structure.dims) if grain and dim.stride % grain == 0]
     if len(outer) < 2 or outer != list(range(len(outer))) or not _contiguous(structure, len(outer)):
         return derived
-    count = 1
-    for k in outer:
-        count *= structure.dims[k].count
-    dims = (Dim(count, structure.dims[outer[-1]].stride), *structure.dims[len(outer) :])
-    fastest = max(derived.fastest - len(outer) + 1, 0)
-    return replace(derived, structure=replace(structure, dims=dims), fastest=fastest)
+    return _with_joined(derived, len(outer))
+
+
+def _with_joined(derived: Derived, outer: int) -> Derived:
+    """The ``outer`` first dimensions, which lie in one piece, as one."""
+    structure = derived.structure
+    count = prod(dim.count for dim in structure.dims[:outer])
+    dims = (Dim(count, structure.dims[outer - 1].stride), *structure.dims[outer:])
+    return replace(derived, structure=replace(structure, dims=dims), fastest=max(derived.fastest - outer + 1, 0))
 
 
 def _contiguous(structure: Structure, count: int) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from types import MappingProxyType
 
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Structure
 from layout_advise.layoutalgebra.explore.relayout import of_another
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind
@@ -125,13 +127,29 @@ def _by_type(structure: Structure) -> tuple[object, ...]:
 
 def _there(mine: Structure, other: Structure) -> Structure | None:
     """``mine`` at the place and with the number of elements that ``other`` has."""
-    offset = mine.base - mine.block_base
-    same = [d.stride for d in mine.dims] == [d.stride for d in other.dims] and mine.dims[1:] == other.dims[1:]
-    if not same or other.base - other.block_base != offset or (other.inexact and not mine.inexact):
+    dims, offset = _dims_there(mine.dims, other.dims), mine.base - mine.block_base
+    if dims is None or other.base - other.block_base != offset or (other.inexact and not mine.inexact):
         return None
     if not {(f.offset, f.bytes) for f in other.fields} <= {(f.offset, f.bytes) for f in mine.fields}:
         return None
-    return replace(mine, base=other.base, bytes=other.bytes, block_base=other.block_base, dims=other.dims)
+    return replace(mine, base=other.base, bytes=other.bytes, block_base=other.block_base, dims=dims)
+
+
+def _dims_there(mine: tuple[Dim, ...], other: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
+    """The dimensions of ``mine`` as another call has it: with another number of rows, or, where rows follow each other
+    without gaps, with rows of another length. One without rows has those of the other one as a single row. None where the
+    call goes through it in another way."""
+    if [d.stride for d in mine] == [d.stride for d in other] and mine[1:] == other[1:]:
+        return other
+    if mine[-1].stride != other[-1].stride or not (_is_gapless(mine) and _is_gapless(other)):
+        return None
+    if len(mine) == 1:
+        return (Dim(math.prod(d.count for d in other), mine[0].stride),)
+    return other if len(mine) == len(other) else None
+
+
+def _is_gapless(dims: tuple[Dim, ...]) -> bool:
+    return all(outer.stride == inner.count * inner.stride for outer, inner in pairwise(dims))
 
 
 def moved(candidate: Candidate, found: Mapping[str, Structure | None]) -> Candidate | str:

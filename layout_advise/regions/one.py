@@ -46,9 +46,9 @@ class RunContext:
 
 
 def watch(start: RunContext, profiled: Profiled, end: float = math.inf) -> Case:
-    """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short. Ended at
-    ``end`` (``own_time``), or when the run has to end and others were studied, with a TraceError, unless the user asks for
-    it."""
+    """Count and time the hotspot's calls: of a loop where there are too few, of many at a time where they are short. Unless
+    the user asks for it, that is ended at ``end`` (``own_time``), or, where others were studied, when the run has to end:
+    with a TraceError."""
     asked = start.settings.restores is not None or start.settings.hotspot is not None
     try:
         with ended_at(math.inf if asked else min(end, start.time.end)):

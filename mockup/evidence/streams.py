@@ -40,6 +40,24 @@ def hull(stream: Stream) -> tuple[int, int]:
     return min(found), max(found)
 
 
+def steps_of(stream: Stream) -> frozenset[int]:
+    """By how many bytes the stream moves from one iteration of its loops to the next, without the sign; empty where it did
+    not fold."""
+
+    def inside(node: Node) -> Iterator[int]:
+        if isinstance(node, Point):
+            yield from map(abs, node.address.coefs)
+        else:
+            for one in node.body:
+                yield from inside(one)
+
+    return (
+        frozenset(step for node in stream.nodes for step in inside(node))
+        if isinstance(stream, FoldedStream)
+        else frozenset()
+    )
+
+
 _met: dict[tuple[int, int, tuple[range, ...]], tuple[Stream, tuple[bool, ...]]] = {}
 """Known answers of :func:`meets` by the stream's identity."""
 

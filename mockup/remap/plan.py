@@ -9,14 +9,14 @@ every new address with the map applied to the old one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from layout_advise.errors import RemapError
+from layout_advise.errors import RemapError, RowsError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
 from layout_advise.mockup.evidence.binding import Access, Binding, Key, accesses, grid_range, key_of, span
-from layout_advise.mockup.evidence.streams import hull
+from layout_advise.mockup.evidence.streams import hull, steps_of
 from layout_advise.mockup.ir.lifted import (
     Atomic,
     Imm,
@@ -178,7 +178,8 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
             offset = (others[key][1] + access.part) % relayout.structure.element_bytes
         else:
             offset = element_offset(access, copies[key], relayout, binding, runs)
-        planner.place(access, chain, relayout, offset, runs, tested=key in tested)
+        walked = steps_of(binding.streams[key]) if key in binding.streams else ()
+        planner.place(access, chain, relayout, offset, runs, tested=key in tested, walked=walked)
         place = planner.places[access.uid]
         if key in binding.streams and key not in tested and chain and place.site in planner.sites.get(chain[0].uid, ()):
             _check_rows(access, chain, place, hull(binding.streams[key]))
@@ -239,11 +240,12 @@ class _Planner:
         runs: Sequence[Run],
         *,
         tested: bool = False,
+        walked: Collection[int] = (),
     ) -> None:
         """Places ``access``, which goes to byte ``offset`` of an element, if ``tested`` shows that it goes to one, and
-        stands in the loops ``chain``."""
+        stands in the loops ``chain``. It was seen to move by ``walked`` bytes at a time."""
         structure = relayout.structure
-        cut = self._cut(access, chain, relayout, frozenset(run.counter for run in runs))
+        cut = self._cut(access, chain, relayout, frozenset(run.counter for run in runs), walked)
         before = self._statement_before(access, chain, relayout, cut)
         start = Linear(access.address.const - structure.origin - offset, cut.fixed)
         bounds = tuple(self._bounds(runs, chain, cut.depth))
@@ -276,7 +278,12 @@ class _Planner:
                 found += [given] if given not in found else []
 
     def _cut(
-        self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, over_fields: frozenset[Operand]
+        self,
+        access: Access,
+        chain: tuple[LiftedLoop, ...],
+        relayout: Relayout,
+        over_fields: frozenset[Operand],
+        walked: Collection[int],
     ) -> _CutAddress:
         """The terms of the address that become digits, and those that stay in the site."""
         strides = tuple(d.stride for d in relayout.structure.dims)
@@ -284,14 +291,9 @@ class _Planner:
         fixed: list[tuple[Operand, int]] = []
         given: list[Given] = []
         depth = -1
-        for atom, coef in self.levels.terms(access):
+        for atom, coef in self._with_row_steps(access, chain, relayout, given, walked):
             if atom in over_fields:
                 continue
-            product = self.levels.products.get(atom.number) if isinstance(atom, Val) else None
-            steps = row_steps(product, coef, relayout, lambda operand: self.levels.level(operand, chain))
-            if steps is not None:
-                atom, coef = steps[:2]
-                given.append(steps[2])
             level = self.levels.level(atom, chain)
             term = index_term(atom, coef, strides) if level >= 0 else None
             if term is None:
@@ -300,6 +302,25 @@ class _Planner:
             else:
                 terms.append(term)
         return _CutAddress(tuple(terms), tuple(fixed), tuple(given), depth)
+
+    def _with_row_steps(
+        self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, given: list[Given], walked: Collection[int]
+    ) -> Sequence[tuple[Operand, int]]:
+        """The terms of an address, products as the steps over rows that they are, which add to what is ``given``."""
+        terms = dict(self.levels.terms(access))
+        found: list[tuple[Operand, int]] = []
+        within: set[Operand] = set()
+        for atom, coef in terms.items():
+            product = self.levels.products.get(atom.number) if isinstance(atom, Val) else None
+            steps = row_steps(product, coef, relayout, lambda operand: self.levels.level(operand, chain), terms, walked)
+            if steps is None:
+                found.append((atom, coef))
+                continue
+            given.append(steps.given)
+            found.append((steps.moving, steps.coef))
+            within |= {steps.moving} if steps.whole else set()
+        own = {(atom, terms[atom]) for atom in within}
+        return [term for term in found if term not in own]
 
     def _statement_before(self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, cut: _CutAddress) -> Item:
         """The statement before which the part of the address that no digit stands for is known."""
@@ -376,7 +397,7 @@ def _check_rows(access: Access, chain: Sequence[LiftedLoop], place: ElementPlace
         return
     moved = {k for term in place.terms for k, digit in enumerate(term.digits) if digit}
     if traced[1] - traced[0] > sum((dims[k].count - 1) * dims[k].stride for k in moved) + dims[-1].stride:
-        raise RemapError(described(access, place.relayout), "its index counts on over the rows of the array")
+        raise RowsError(described(access, place.relayout), "its index counts on over the rows of the array")
 
 
 def _with_loops(body: Sequence[Item], chain: tuple[LiftedLoop, ...]) -> Iterator[tuple[Access, tuple[LiftedLoop, ...]]]:

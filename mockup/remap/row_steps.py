@@ -7,8 +7,9 @@ taken as ``i`` steps over rows, and the mock-up ends in a trap where ``cols`` is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Relayout
 from layout_advise.mockup.ir.lifted import Imm, Let, Operand, Val
@@ -39,11 +40,28 @@ def _runs_on(mapped: FieldMap, relayout: Relayout) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class RowSteps:
+    """What ``moving`` times ``coef`` bytes stands for, which takes ``given`` for granted; ``whole``: with the other term of
+    ``moving`` that the address has."""
+
+    moving: Operand
+    coef: int
+    given: Given
+    whole: bool = False
+
+
 def row_steps(
-    product: Let | None, coef: int, relayout: Relayout, level: Callable[[Operand], int]
-) -> tuple[Operand, int, Given] | None:
-    """``coef * product`` as (what moves, its coefficient, what that takes for granted), where one factor of the product
-    moves with the loops and the other one can be a row's length; None where that does not hold or is not needed.
+    product: Let | None,
+    coef: int,
+    relayout: Relayout,
+    level: Callable[[Operand], int],
+    others: Mapping[Operand, int] = MappingProxyType({}),
+    walked: Collection[int] = (),
+) -> RowSteps | None:
+    """``coef * product`` as steps over rows, where one factor of the product moves with the loops and the other one can be a
+    row's length; None where that does not hold or is not needed. ``others`` are the terms of the address, and ``walked`` the
+    bytes that it was seen to move by at a time: ``i * (cols + 1)`` may be written as ``i * cols + i``.
 
     Matrices only: in more dimensions which of them a factor goes over is not clear from its value.
     """
@@ -53,6 +71,9 @@ def row_steps(
     fixed, moving = sorted(product.args, key=level)
     if isinstance(fixed, Imm) or not isinstance(fixed, Val) or level(fixed) >= 0 or level(moving) < 0:
         return None
-    if coef <= 0 or dims[0].stride % coef or abs(coef) > dims[-1].stride:
+    row, beside = dims[0].stride, others.get(moving, 0)
+    whole = bool(beside) and row in walked and row + beside not in walked
+    rest = row - beside if whole else row
+    if coef <= 0 or rest % coef or abs(coef) > dims[-1].stride:
         return None
-    return moving, dims[0].stride, Given(fixed, dims[0].stride // coef)
+    return RowSteps(moving, row, Given(fixed, rest // coef), whole)
