@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,21 +42,17 @@ def hull(stream: Stream) -> tuple[int, int]:
 
 
 def steps_of(stream: Stream) -> frozenset[int]:
-    """By how many bytes the stream moves from one iteration of its loops to the next, without the sign; empty where it did
-    not fold."""
+    """By how many bytes the stream moves from one iteration of its loops to the next, or, where these were few, from one
+    access to the next, without the sign; empty where it did not fold."""
 
-    def inside(node: Node) -> Iterator[int]:
-        if isinstance(node, Point):
-            yield from map(abs, node.address.coefs)
-        else:
-            for one in node.body:
-                yield from inside(one)
+    def inside(nodes: Sequence[Node]) -> Iterator[int]:
+        for node in nodes:
+            yield from map(abs, node.address.coefs) if isinstance(node, Point) else inside(node.body)
+        for one, other in pairwise(nodes):
+            if isinstance(one, Point) and isinstance(other, Point) and one.address.coefs == other.address.coefs:
+                yield abs(other.address.const - one.address.const)
 
-    return (
-        frozenset(step for node in stream.nodes for step in inside(node))
-        if isinstance(stream, FoldedStream)
-        else frozenset()
-    )
+    return frozenset(inside(stream.nodes)) if isinstance(stream, FoldedStream) else frozenset()
 
 
 _met: dict[tuple[int, int, tuple[range, ...]], tuple[Stream, tuple[bool, ...]]] = {}

@@ -60,7 +60,7 @@ def test_other_memory_is_none_of_it(others: list[Structure]) -> None:
         [array(1, 0x9000, name="left"), array(2, 0xA000, name="right")],  # which of them is it?
         [replace(array(1, 0x9000), fields=(*FIELDS, Field("c", 16, 8)))],
         [replace(array(1, 0x9000), base=0x9010)],
-        [replace(array(1, 0x9000), dims=(Dim(5, 160), Dim(5, 32)))],
+        [replace(array(1, 0x9000), dims=(Dim(5, 192), Dim(5, 32)))],
         [replace(array(1, 0x9000), inexact="the trace is cut")],
     ],
 )
@@ -68,6 +68,27 @@ def test_what_does_not_fit_is_told(others: list[Structure]) -> None:
     found = instances([MINE], others)
     assert found == {"s0": None}
     assert "lies elsewhere" in str(moved(candidate(), found))
+
+
+GRID = replace(MINE, dims=(Dim(20, 160), Dim(5, 32)))
+
+
+@pytest.mark.parametrize(
+    ("mine", "there", "found"),
+    [
+        (GRID, (Dim(7, 96), Dim(3, 32)), (Dim(7, 96), Dim(3, 32))),  # a matrix of another size
+        (MINE, (Dim(7, 96), Dim(3, 32)), (Dim(21, 32),)),  # whose rows the other call shows
+        (GRID, (Dim(7, 128), Dim(3, 32)), None),
+        (replace(GRID, dims=(Dim(20, 192), Dim(5, 32))), (Dim(7, 96), Dim(3, 32)), None),
+        (GRID, (Dim(21, 32),), None),
+        (GRID, (Dim(7, 192), Dim(2, 96), Dim(3, 32)), None),
+    ],
+)
+def test_rows_of_another_length(mine: Structure, there: tuple[Dim, ...], found: tuple[Dim, ...] | None) -> None:
+    """A matrix that is allocated for each call was compared at one call only, where its sizes differ."""
+    other = replace(array(1, 0x9000, 21), dims=there)
+    (one,) = instances([mine], [other]).values()
+    assert (one and one.dims) == found
 
 
 def test_names_tell_blocks_of_one_place_apart() -> None:
