@@ -156,8 +156,7 @@ def test_what_cannot_be_repeated_is_refused_by_name_and_says_why(tmp_path: Path,
 
 
 def compared(folder: Path, body: str, threads: int, *flags: str) -> None:
-    rows = {"c2"} if body == DETERMINISTIC["ordered"] and threads == 2 else set[str]()
-    assert_same_bytes(build_region(folder, body, *flags), threads, folder, rows)
+    assert_same_bytes(build_region(folder, body, *flags), threads, folder)
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from layout_advise.build.mockups import expected_moves, make_all
@@ -76,11 +76,8 @@ def advised(program: Path, threads: int, *options: str, body: str = "move._omp_f
     return advise([program], *words, folder=program.parent, OMP_NUM_THREADS=str(threads)).hotspots[0]
 
 
-def trace_and_compare(
-    program: Path, threads: int, folder: Path, rows: Collection[str] = ()
-) -> tuple[Observation, dict[str, Finding]]:
-    """Trace, lift, build and compare at one call, without timing. Of the layouts ``rows`` no mock-up can be made, as chunks
-    of threads are taken for rows of a grid."""
+def trace_and_compare(program: Path, threads: int, folder: Path) -> tuple[Observation, dict[str, Finding]]:
+    """Trace, lift, build and compare at one call, without timing."""
     with parked_team(program, 3, threads, "move") as (process, binary, function):
         region = binary.region(function, process.load_base, callees=True)
         with process.fork() as copy:
@@ -93,9 +90,6 @@ def trace_and_compare(
         source = Source(code, lifted, seen.trace, seen.structures, compiler)
         subjects = []
         for variant, item in make_all(wanted, source, compiler, folder).items():
-            if variant.layout in rows:
-                assert "counts on over the rows" in (item.reason or "")
-                continue
             assert item.path is not None, item.reason
             candidate = item.recipe.candidate
             moves = expected_moves(candidate, source.as_lifted, source) if candidate is not None else None
@@ -105,9 +99,9 @@ def trace_and_compare(
             return seen, {str(v): f for v, f in verify(runner, subjects, folder).items()}
 
 
-def assert_same_bytes(program: Path, threads: int, folder: Path, rows: Collection[str] = ()) -> None:
+def assert_same_bytes(program: Path, threads: int, folder: Path) -> None:
     """The identity and all layouts leave what the original leaves, and a wrong map is noticed."""
-    seen, found = trace_and_compare(program, threads, folder, rows)
+    seen, found = trace_and_compare(program, threads, folder)
     assert found.pop("c1-wrong").reason is not None
     assert len(found) >= 4
     assert {name: finding.evidence for name, finding in found.items()} == dict.fromkeys(found, "verified"), found
