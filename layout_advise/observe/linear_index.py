@@ -6,7 +6,7 @@ that treats those dimensions apart cannot be reached by re-indexing, so they are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import gcd, prod
@@ -17,26 +17,29 @@ from layout_advise.mockup.evidence.binding import accesses, bind, key_of
 from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, LiftedLoop, Load, Val
 from layout_advise.mockup.remap.rows_told import tells_rows
 from layout_advise.observe.observe import Observation
+from layout_advise.observe.other_kinds import blocks_of
 
 
-def linearise(seen: Observation, lifted: Lifted) -> Observation:
-    """``seen`` with the dimensions joined that are one loaded index to the lifted code.
+def linearise(seen: Observation, lifted: Lifted, shared: Collection[tuple[int, int]] = ()) -> Observation:
+    """``seen`` with the dimensions joined that are one index to the lifted code: a loaded one, or one that counts on over
+    the rows, unless it is memory (``shared``, as of
+    :func:`~layout_advise.observe.other_kinds.blocks_of`) that other regions lay out, too, which may tell its rows.
 
     Where one reference goes to several fields of an element, the elements are cut into smaller ones in which it has one.
     """
     grains = loaded_coefficients(seen, lifted)
     derived = tuple(_joined(d, grains.get(d.structure.id, 0)) for d in seen.derived)
-    return _in_one_row(replace(seen, derived=derived, indexed=frozenset(grains)), lifted)
+    return _in_one_row(replace(seen, derived=derived, indexed=frozenset(grains)), lifted, shared)
 
 
-def _in_one_row(seen: Observation, lifted: Lifted) -> Observation:
+def _in_one_row(seen: Observation, lifted: Lifted, shared: Collection[tuple[int, int]]) -> Observation:
     """``seen`` with the dimensions of grids joined whose accesses do not all tell in which row they are: a counter that goes
     on over the rows of a matrix that lies in one piece."""
     binding = bind(lifted, seen.trace, seen.structures)
 
     def joined(derived: Derived) -> Derived:
         grid = derived.structure
-        apart = not _is_grid(grid) or tells_rows(grid, lifted, binding)
+        apart = not _is_grid(grid) or not blocks_of([grid]).isdisjoint(shared) or tells_rows(grid, lifted, binding)
         return derived if apart else _with_joined(derived, len(grid.dims))
 
     return replace(seen, derived=tuple(map(joined, seen.derived)))

@@ -22,6 +22,7 @@ from layout_advise.observe.exchanged_buffers import with_further_calls
 from layout_advise.observe.gather import gather
 from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation
+from layout_advise.observe.other_kinds import blocks_of
 from layout_advise.observe.stage import Observed
 from layout_advise.propose.candidates_file import plain
 from layout_advise.propose.proposals import Proposed, proposed
@@ -48,7 +49,8 @@ def propose_layouts(
     lifted, untaken = lifted_for_all(case, seen, [other.trace for other in others], ahead)
     source: Source | NotLiftedError
     if isinstance(lifted, Lifted):
-        seen = with_untaken_fields(linearise(seen, lifted), lifted, untaken, calls=not case.profiled.threaded)
+        shared = blocks_of(r.structure for one in case.given for r in one.relayouts)
+        seen = with_untaken_fields(linearise(seen, lifted, shared), lifted, untaken, calls=not case.profiled.threaded)
         seen = gather(select(seen, lifted), lifted, read)
         verbose = case.space.progress.verbose
         source = source_of(seen, lifted, case.profiled.module, case.profiled.function, verify=verbose)

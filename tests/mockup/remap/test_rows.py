@@ -14,6 +14,7 @@ from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.remap.rows_told import tells_rows
 from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation
+from layout_advise.observe.other_kinds import blocks_of
 from layout_advise.tracer.code.region import Region
 from tests.support.mockups.case import Case, f64_fields, verify
 from tests.support.mockups.native import candidate, relayout
@@ -67,6 +68,7 @@ def test_a_grid_whose_rows_are_not_told_is_one_row(tmp_path: Path) -> None:
     seen = Observation(region, case.trace, (Derived(shape, None, 8, 1, False),), (), ())
     (flat,) = linearise(seen, case.lifted).structures
     assert flat.dims == (Dim(ROWS * COLUMNS, 24),)
+    assert linearise(seen, case.lifted, blocks_of([shape])).structures == (shape,)
     case.structures = (flat,)
     verify(case, candidate(relayout(flat, "aosoa")))
 
