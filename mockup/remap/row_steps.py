@@ -74,6 +74,6 @@ def row_steps(
     row, beside = dims[0].stride, others.get(moving, 0)
     whole = bool(beside) and row in walked and row + beside not in walked
     rest = row - beside if whole else row
-    if coef <= 0 or rest % coef or abs(coef) > dims[-1].stride:
+    if coef <= 0 or rest <= 0 or rest % coef or abs(coef) > dims[-1].stride:
         return None
     return RowSteps(moving, row, Given(fixed, rest // coef), whole)
