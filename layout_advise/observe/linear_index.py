@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from math import gcd, prod
 
 from layout_advise.layoutalgebra.derive.accesses import Derived
@@ -17,7 +16,7 @@ from layout_advise.mockup.evidence.binding import accesses, bind, key_of
 from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, LiftedLoop, Load, Val
 from layout_advise.mockup.remap.rows_told import tells_rows
 from layout_advise.observe.observe import Observation
-from layout_advise.observe.other_kinds import blocks_of
+from layout_advise.observe.other_kinds import blocks_of, is_gapless
 
 
 def linearise(seen: Observation, lifted: Lifted, shared: Collection[tuple[int, int]] = ()) -> Observation:
@@ -46,7 +45,7 @@ def _in_one_row(seen: Observation, lifted: Lifted, shared: Collection[tuple[int,
 
 
 def _is_grid(structure: Structure) -> bool:
-    return len(structure.dims) > 1 and structure.placed and _contiguous(structure, len(structure.dims))
+    return len(structure.dims) > 1 and structure.placed and is_gapless(structure.dims)
 
 
 def loaded_coefficients(seen: Observation, lifted: Lifted) -> Mapping[str, int]:
@@ -87,7 +86,7 @@ def _joined(derived: Derived, grain: int) -> Derived:
         derived = replace(derived.one_field_each, term=derived.term, unit_bytes=derived.unit_bytes)
     structure = derived.structure
     outer = [k for k, dim in enumerate(structure.dims) if grain and dim.stride % grain == 0]
-    if len(outer) < 2 or outer != list(range(len(outer))) or not _contiguous(structure, len(outer)):
+    if len(outer) < 2 or outer != list(range(len(outer))) or not is_gapless(structure.dims[: len(outer)]):
         return derived
     return _with_joined(derived, len(outer))
 
@@ -98,8 +97,3 @@ def _with_joined(derived: Derived, outer: int) -> Derived:
     count = prod(dim.count for dim in structure.dims[:outer])
     dims = (Dim(count, structure.dims[outer - 1].stride), *structure.dims[outer:])
     return replace(derived, structure=replace(structure, dims=dims), fastest=max(derived.fastest - outer + 1, 0))
-
-
-def _contiguous(structure: Structure, count: int) -> bool:
-    dims = structure.dims[:count]
-    return all(a.stride == b.count * b.stride for a, b in pairwise(dims))

@@ -141,14 +141,15 @@ def _dims_there(mine: tuple[Dim, ...], other: tuple[Dim, ...]) -> tuple[Dim, ...
     call goes through it in another way."""
     if [d.stride for d in mine] == [d.stride for d in other] and mine[1:] == other[1:]:
         return other
-    if mine[-1].stride != other[-1].stride or not (_is_gapless(mine) and _is_gapless(other)):
+    if mine[-1].stride != other[-1].stride or not (is_gapless(mine) and is_gapless(other)):
         return None
     if len(mine) == 1:
         return (Dim(math.prod(d.count for d in other), mine[0].stride),)
     return other if len(mine) == len(other) else None
 
 
-def _is_gapless(dims: tuple[Dim, ...]) -> bool:
+def is_gapless(dims: Sequence[Dim]) -> bool:
+    """Tells whether each row begins where the one before it ends."""
     return all(outer.stride == inner.count * inner.stride for outer, inner in pairwise(dims))
 
 

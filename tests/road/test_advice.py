@@ -21,7 +21,7 @@ EXAMPLES = ROOT / "examples"
 def advise_example(example: str, flags: str, arguments: tuple[str, ...], folder: Path) -> Report:
     program = EXAMPLES / example / "bin" / flags / example
     subprocess.run(["make", "-s", "-C", str(EXAMPLES), str(program.relative_to(EXAMPLES))], check=True)
-    return advise([program, *arguments], "--restores", "3", folder=folder)
+    return advise([program, *arguments], "--restores", "5", folder=folder)
 
 
 def test_particles_are_verified_and_soa_is_measured(tmp_path: Path) -> None:
