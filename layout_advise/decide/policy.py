@@ -69,8 +69,8 @@ class DecidePolicy:
     may_take: float = limit(
         2.0,
         "ratio",
-        "A plan is advised where regions that use the same structures and were not measured may take so many times as long "
-        "without undoing what it gains.",
+        "The lower end of what a plan gains holds that regions that use the same structures and were not measured take so "
+        "many times as long.",
         111,
     )
     most_confirmed: int = limit(

@@ -100,7 +100,7 @@ def _trial(one: StructurePlan, looked: Sequence[Looked], seconds: float) -> Plan
     try:
         parts, until = _parts(one, looked), own_time() + seconds
         alone = parts[0].bench.case.profiled.run.seconds
-        return _Together(parts, TrialTime(until, until, alone)).carried_out(one.program)
+        return _Together(parts, TrialTime(until, until, alone)).carried_out(one.if_they_stay or one.program)
     except NoTrialError as why:
         return PlanTrial(str(why))
     except LayoutAdviseError as error:

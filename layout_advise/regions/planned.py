@@ -30,6 +30,7 @@ from layout_advise.reports.model.plan import (
     RegionOrderReport,
     StructurePlan,
 )
+from layout_advise.reports.words import plan_words
 from layout_advise.reports.words.headline import data_name
 from layout_advise.reports.words.quantities import is_cpu_time
 
@@ -75,6 +76,7 @@ def program_plan(
         with_unmeasured(
             _planned(seen, [known[name] for name in group], places),
             [one for one in unmeasured if not one.layouts.isdisjoint(group)],
+            _least(seen.hotspots),
         )
         for group, places in _groups(seen.hotspots, known)
     ]
@@ -109,20 +111,34 @@ def _planned(seen: MeasuredRegions, rows: Sequence[OverRegions], places: set[Pla
     return _report(seen, rows, ways.best, ways.second, tuple(dict.fromkeys(names)))
 
 
-def with_unmeasured(plan: StructurePlan, users: Sequence[Unmeasured]) -> StructurePlan:
-    """``plan`` with the regions that use its structures and were not measured: they count as unchanged, and nothing is known
-    of them. Where they would undo the gain by taking not much longer, no change is advised."""
+def with_unmeasured(plan: StructurePlan, users: Sequence[Unmeasured], least: float) -> StructurePlan:
+    """``plan`` with the regions that use its structures and were not measured: nothing is known of them, so the lower end of
+    what the program gains holds that they take ``DECIDE.may_take`` times as long. Where less than ``least`` is left of it
+    then, no change is advised."""
     share = min(sum(one.share for one in users), 1.0)
     if share <= 0.0:
         return plan
     gain = plan.program.lo if plan.action == "change" else plan.program.median
-    may_take = 1.0 + (1.0 - 1.0 / gain) / share if gain > 1.0 else None
-    action = plan.action
-    if action == "change" and (may_take is None or may_take < DECIDE.may_take):
-        action = "undecided"
+    program = _with_lost(plan.program, plan.label, share)
     return msgspec.structs.replace(
-        plan, action=action, unmeasured=tuple(one.name for one in users), unmeasured_share=share, may_take=may_take
+        plan,
+        action="undecided" if plan.action == "change" and program.lo < least else plan.action,
+        program=program,
+        second_program=_with_lost(plan.second_program, plan.second, share) if plan.second_program is not None else None,
+        plain_program=_with_lost(plan.plain_program, plan.label, share) if plan.plain_program is not None else None,
+        unmeasured=tuple(one.name for one in users),
+        unmeasured_share=share,
+        unmeasured_take=DECIDE.may_take,
+        if_they_stay=plan.program,
+        may_take=1.0 + (1.0 - 1.0 / gain) / share if gain > 1.0 else None,
     )
+
+
+def _with_lost(program: Interval, label: str, share: float) -> Interval:
+    """The gain of the program, with a lower end that holds what such a part of it may lose by the layout."""
+    if label == plan_words.AS_IT_IS:
+        return program
+    return msgspec.structs.replace(program, lo=1.0 / (1.0 / program.lo + share * (DECIDE.may_take - 1.0)))
 
 
 def written_plainly(regions: Sequence[InRegion]) -> Interval | None:
@@ -194,17 +210,24 @@ def _report(
 
 
 def _action(seen: MeasuredRegions, best: PlannedWay, second: PlannedWay | None) -> Literal["change", "keep", "undecided"]:
-    least = max(DECIDE.smallest_gain(h.snapshot) for h in seen.hotspots)
+    least = _least(seen.hotspots)
     if best.permanent != 0 and best.program.lo >= least:
         return "change"
     others = [way.program.hi for way in (best, second) if way is not None and way.permanent != 0]
     return "keep" if all(hi < least for hi in others) else "undecided"
 
 
+def _least(hotspots: Sequence[HotspotReport]) -> float:
+    """The least gain that is advised."""
+    return max(DECIDE.smallest_gain(h.snapshot) for h in hotspots)
+
+
 def _label(rows: Sequence[OverRegions], way: PlannedWay) -> str:
     """The layouts of a way in words: one for good, or those of the regions that change."""
     used = list(dict.fromkeys(way.layouts))
-    words = ["as it is" if layout == 0 else f"{rows[layout - 1].candidate} ({rows[layout - 1].label})" for layout in used]
+    words = [
+        plan_words.AS_IT_IS if layout == 0 else f"{rows[layout - 1].candidate} ({rows[layout - 1].label})" for layout in used
+    ]
     return words[0] if len(words) == 1 else f"{' / '.join(words)}, converted between regions"
 
 

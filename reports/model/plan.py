@@ -151,9 +151,13 @@ class StructurePlan(msgspec.Struct, frozen=True):
     """True where the program waits, or runs on several processors at once: its speedup is one of its CPU time and not of the
     time that passes."""
     unmeasured: tuple[str, ...] = ()
-    """Regions that use the structures too and were not measured: they count as unchanged."""
+    """Regions that use the structures too and were not measured: nothing is known of them but that."""
     unmeasured_share: float = 0.0
     """The part of the program's samples that fell in these."""
+    unmeasured_take: float = 1.0
+    """The lower ends of ``program``, ``second_program`` and ``plain_program`` hold that these take so many times as long."""
+    if_they_stay: Interval | None = None
+    """``program`` where these take as long as now; None where there are none."""
     may_take: float | None = None
     """So many times as long these may take under the plan, and the program still gains; None where there are none, or the
     plan gains nothing."""

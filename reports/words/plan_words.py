@@ -41,11 +41,12 @@ def headline(one: StructurePlan) -> str:
     achieved = one.trial.speedup if one.trial is not None else None
     if one.action == "change":  # first figures: what was best of many is seldom as good again
         how = f"as {one.label} for good{_loops(one)}" if one.candidate is not None else f"as {one.label}"
-        least = one.program.lo if achieved is None else min(one.program.lo, achieved.lo)
+        program = _predicted(one)
+        least = program.lo if achieved is None else min(program.lo, achieved.lo)
         if achieved is not None and achieved.lo < 1.0:
-            told = f"predicted at least {factor(one.program.lo)} faster ({span(one.program)}), run so {span(achieved)}"
+            told = f"predicted at least {factor(program.lo)} faster ({span(program)}), run so {span(achieved)}"
             return f"{_whole(one)}: store {data} {how}: {told}."
-        both = span(one.program) if achieved is None else f"predicted {span(one.program)}, run so {span(achieved)}"
+        both = span(program) if achieved is None else f"predicted {span(program)}, run so {span(achieved)}"
         return f"{_whole(one)}: store {data} {how}: at least {factor(least)} faster ({both}){_unmeasured(one)}."
     if one.action == "keep":
         best = f"; best other: {_told(*other)}" if other is not None else ""
@@ -95,16 +96,28 @@ def _whole(one: StructurePlan) -> str:
     return "Whole program, in CPU time" if one.cpu_time else "Whole program"
 
 
+def _predicted(one: StructurePlan) -> Interval:
+    """The gain of the program; where the plan was run in it, as it was predicted: what the run shows need not be feared."""
+    return one.if_they_stay if _was_run(one) and one.if_they_stay is not None else one.program
+
+
+def _was_run(one: StructurePlan) -> bool:
+    return one.trial is not None and one.trial.speedup is not None
+
+
 def _unmeasured(one: StructurePlan) -> str:
     """On what the gain hangs besides: regions that use the structures too and were not measured."""
-    if not one.unmeasured or (one.trial is not None and one.trial.speedup is not None):
+    if not one.unmeasured or _was_run(one):
         return ""
     who = f"{listing(one.unmeasured, 4)} ({one.unmeasured_share:.0%} of the samples)".replace("%", " %")
-    several = len(one.unmeasured) > 1
-    told = "which use it too and were not measured, stay" if several else "which uses it too and was not measured, stays"
-    takes = "they take" if several else "it takes"
-    least = f"; a gain is left until {takes} {factor(one.may_take)} as long" if one.may_take else ""
-    return f", if {who}, {told} as fast{least}"
+    use, they, take, stay = ("use", "they", "take", "stay") if len(one.unmeasured) > 1 else ("uses", "it", "takes", "stays")
+    were = "were" if use == "use" else "was"
+    told = (
+        f", if {who}, which {use} it too and {were} not measured, {take} no more than {factor(one.unmeasured_take)} as long"
+    )
+    if one.action != "change" or one.if_they_stay is None:
+        return told
+    return f"{told}; at least {factor(one.if_they_stay.lo)} if {they} {stay} as fast"
 
 
 def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
@@ -115,7 +128,10 @@ def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
         found.append(f"By region: {listing(regions, 8)}.".replace("%", " %"))
     found += _as_written(one)
     if one.trial is not None:
-        found += tried(one.program, one.trial)
+        found += tried(_predicted(one), one.trial)
+    if one.unmeasured and one.may_take is not None and not _was_run(one):
+        take = "they take" if len(one.unmeasured) > 1 else "it takes"
+        found.append(f"A gain is left until {take} {factor(one.may_take)} as long: {listing(one.unmeasured, 4)}.")
     if one.losing:
         found.append(f"Slower under the plan: {listing(one.losing, 4)}.")
     if one.converting:
