@@ -204,7 +204,7 @@ def verify_kind(other: Other, seen: Observation, lifted: Lifted, verified: Verif
     both = replace(
         verified,
         found=here.found,
-        calls=min(verified.calls, here.calls),
+        calls=verified.calls + here.calls,
         same_addresses=verified.same_addresses and here.same_addresses,
         took=verified.took | here.took,
     )

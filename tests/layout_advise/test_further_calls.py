@@ -11,10 +11,13 @@ from typing import Any, cast
 import pytest
 
 from layout_advise import further_calls
+from layout_advise.build.stage import Built
 from layout_advise.errors import TraceError
-from layout_advise.further_calls import fastest_first, step_seconds, traces_ahead, verify_further
+from layout_advise.further_calls import fastest_first, step_seconds, traces_ahead, verify_further, verify_kind
 from layout_advise.mockup.ir.lifted import Lifted, WayEnd
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
+from layout_advise.observe.observe import Observation
+from layout_advise.observe.other_kinds import Other
 from layout_advise.progress import Progress
 from layout_advise.propose import stage
 from layout_advise.propose.recipes import Recipe
@@ -131,3 +134,27 @@ def test_no_race_where_the_unchanged_mock_up_is_wrong() -> None:
     wrong = replace(verified, each=1e6, found={**verified.found, IDENTITY: Finding("it left other bytes")})
     never: Any = None
     assert fastest_first(case, never, wrong, cast(Any, SimpleNamespace(tried=())), never) is wrong
+
+
+def test_calls_of_all_kinds_were_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three calls of the first kind and one of another were told as "compared at 1 call (3 wanted)"."""
+    _, verified = raced(1)
+    built: Any = Built(cast(Any, None), verified.good, {})
+    verified = replace(verified, built=built, calls=3)
+    steps = {
+        "at_another_call": (cast(Any, SimpleNamespace(derived=())), verified.good, {}),
+        "concerns": True,
+        "source_of": None,
+        "verify_at": (built, verified.found, True),
+        "verify_further": replace(verified, calls=1),
+    }
+    for name, result in steps.items():
+        monkeypatch.setattr(further_calls, name, lambda *_, result=result: result)
+    kinds = (SimpleNamespace(text="calls like call 7"),)
+    profiled = SimpleNamespace(module=None, function=None)
+    space = SimpleNamespace(progress=Progress(quiet=True))
+    case: Any = SimpleNamespace(chosen=SimpleNamespace(call=7), kinds=kinds, profiled=profiled, space=space)
+    nothing: Any = None
+    seen: Any = Observation(nothing, nothing, (), nothing, nothing)
+    there, whole = verify_kind(Other(case, nothing, seen, nothing), seen, nothing, verified)
+    assert (there.verified.calls, whole.calls) == (1, 4)
