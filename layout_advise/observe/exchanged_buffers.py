@@ -28,8 +28,8 @@ def with_further_calls(case: Case, seen: Observation, kinds: Sequence[Observatio
     """``seen`` with its structures as calls of other ``kinds``, and of other regions, use them too; and as the next calls
     that are compared do, as long as these show that structures take each other's place. Which ones do is then known as
     ``exchanged``."""
-    calls = [*kinds, *case.beside]
-    known = united(seen, calls)
+    calls = [*kinds]
+    known = united(seen, case.beside, calls)
     changed = [changing_places(twins(known.structures), references_of(seen), references_of(one, seen)) for one in kinds]
     turns = tuple(dict.fromkeys(names for found in changed for names in found))
     for call in case.calls_compared[1:]:
@@ -41,7 +41,7 @@ def with_further_calls(case: Case, seen: Observation, kinds: Sequence[Observatio
         if now is None:
             break
         calls.append(now)
-        more = united(seen, calls)
+        more = united(seen, case.beside, calls)
         found = taking_turns(known.structures, more.structures)
         found += changing_places(asked, references_of(seen), references_of(now, seen))
         if not found or not _as_good(known.structures, more.structures):

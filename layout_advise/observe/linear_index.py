@@ -11,12 +11,13 @@ from dataclasses import replace
 from math import gcd, prod
 
 from layout_advise.layoutalgebra.derive.accesses import Derived
+from layout_advise.layoutalgebra.derive.other_sizes import is_gapless
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.evidence.binding import accesses, bind, key_of
 from layout_advise.mockup.ir.lifted import Item, Let, LetLinear, Lifted, LiftedLoop, Load, Val
 from layout_advise.mockup.remap.rows_told import tells_rows
 from layout_advise.observe.observe import Observation
-from layout_advise.observe.other_kinds import blocks_of, is_gapless
+from layout_advise.observe.other_kinds import blocks_of
 
 
 def linearise(seen: Observation, lifted: Lifted, shared: Collection[tuple[int, int]] = ()) -> Observation:

@@ -11,6 +11,7 @@ from layout_advise.layoutalgebra.derive.accesses import Access, Derived, MemoryO
 from layout_advise.layoutalgebra.derive.companion_arrays import records_beside
 from layout_advise.layoutalgebra.derive.declared import Declared
 from layout_advise.layoutalgebra.derive.derive import derive_structure, unknown
+from layout_advise.layoutalgebra.derive.other_sizes import has_other_rows, of_other_sizes
 from layout_advise.layoutalgebra.derive.structure import Chosen, Structure
 from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.layoutalgebra.sets.spans import spans, within
@@ -163,16 +164,24 @@ def is_data(obj: MemoryObject, least: int = OBSERVE.least_bytes) -> bool:
     return obj.kind != "stack" and obj.bytes >= least and not pool and obj.life != "born"
 
 
-def united(seen: Observation, others: Sequence[Observation]) -> Observation:
-    """``seen`` with its structures as the calls of ``others`` use them too; what only these use is left out. Counts of
-    accesses are then those of one call of each."""
+def united(seen: Observation, regions: Sequence[Observation], calls: Sequence[Observation] = ()) -> Observation:
+    """``seen`` with its structures as those of other ``regions``, and other ``calls`` of its own region, use them too; what
+    only these use is left out. Counts of accesses are then those of one call of each. Not of other calls that have the same
+    structure with rows of another length: it has the sizes of ``seen`` then."""
     derived, every = [], []
     for one in seen.derived:
         name, base = one.structure.id, one.structure.block_base or one.structure.base
-        parts = [part for o in (seen, *others) if (part := object_at(o, base, one.structure.bytes)) is not None]
+        alike = (o for o in calls if not _in_other_sizes(one.structure, o))
+        parts = [part for o in (seen, *alike, *regions) if (part := object_at(o, base, one.structure.bytes)) is not None]
         derived.append(derive(parts[0][0], int(name[1:]), parts) if len(parts) > 1 else one)
         every.append(parts)
     return replace(seen, derived=with_records(derived, every))
+
+
+def _in_other_sizes(structure: Structure, other: Observation) -> bool:
+    """Tells whether another call has a structure in its block with rows of another length, and nothing else of it."""
+    there = [s for s in other.structures if (s.block_base, s.bytes) == (structure.block_base, structure.bytes)]
+    return any(has_other_rows(structure, s) and of_other_sizes(structure, s) is not None for s in there)
 
 
 def references_of(seen: Observation, named: Observation | None = None) -> dict[str, frozenset[tuple[int, int]]]:

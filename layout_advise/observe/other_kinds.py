@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from types import MappingProxyType
 
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Structure
+from layout_advise.layoutalgebra.derive.other_sizes import has_other_rows, of_other_sizes
+from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.layoutalgebra.explore.relayout import of_another
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, at_kind
@@ -91,7 +90,8 @@ def instances(mine: Sequence[Structure], others: Sequence[Structure]) -> dict[st
 
     A layout belongs to all that is allocated at one place: a grid on the next level, a list that is freed and allocated
     again, also where the new block begins at the same address or within the old one. Found by name and place of
-    allocation, else by type and place of allocation."""
+    allocation, else by type and place of allocation. A block that is there in both may have rows of another length: one
+    that is used with other sizes at each call."""
     gone = [s for s in mine if _is_allocated(s) and not _is_among(s, others)]
     come = [s for s in others if _is_allocated(s) and not _is_among(s, mine)]
     found: dict[str, Structure | None] = {}
@@ -100,8 +100,19 @@ def instances(mine: Sequence[Structure], others: Sequence[Structure]) -> dict[st
             alike = [s for s in come if key(s) == key(one)]
             if alike:
                 alone = len(alike) == sum(key(s) == key(one) for s in gone) == 1
-                found[one.id] = _there(one, alike[0]) if alone else None
-    return {s.id: None for s in gone if _meets(s, others)} | found
+                found[one.id] = of_other_sizes(one, alike[0]) if alone else None
+    return {s.id: None for s in gone if _meets(s, others)} | found | _with_other_rows(mine, others)
+
+
+def _with_other_rows(mine: Sequence[Structure], others: Sequence[Structure]) -> dict[str, Structure]:
+    """By id: the structures that another call has in the same block, and alone there, with rows of another length."""
+    found = {}
+    for one in (s for s in mine if s.placed):
+        same = [s for s in others if s.placed and blocks_of([s]) == blocks_of([one])]
+        alone = len(same) == 1 == sum(s.placed and blocks_of([s]) == blocks_of([one]) for s in mine)
+        if alone and has_other_rows(one, same[0]) and (there := of_other_sizes(one, same[0])) is not None:
+            found[one.id] = there
+    return found
 
 
 def _is_allocated(structure: Structure) -> bool:
@@ -123,34 +134,6 @@ def _by_name(structure: Structure) -> tuple[object, ...]:
 
 def _by_type(structure: Structure) -> tuple[object, ...]:
     return structure.alloc_site, structure.element_bytes, structure.type
-
-
-def _there(mine: Structure, other: Structure) -> Structure | None:
-    """``mine`` at the place and with the number of elements that ``other`` has."""
-    dims, offset = _dims_there(mine.dims, other.dims), mine.base - mine.block_base
-    if dims is None or other.base - other.block_base != offset or (other.inexact and not mine.inexact):
-        return None
-    if not {(f.offset, f.bytes) for f in other.fields} <= {(f.offset, f.bytes) for f in mine.fields}:
-        return None
-    return replace(mine, base=other.base, bytes=other.bytes, block_base=other.block_base, dims=dims)
-
-
-def _dims_there(mine: tuple[Dim, ...], other: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
-    """The dimensions of ``mine`` as another call has it: with another number of rows, or, where rows follow each other
-    without gaps, with rows of another length. One without rows has those of the other one as a single row. None where the
-    call goes through it in another way."""
-    if [d.stride for d in mine] == [d.stride for d in other] and mine[1:] == other[1:]:
-        return other
-    if mine[-1].stride != other[-1].stride or not (is_gapless(mine) and is_gapless(other)):
-        return None
-    if len(mine) == 1:
-        return (Dim(math.prod(d.count for d in other), mine[0].stride),)
-    return other if len(mine) == len(other) else None
-
-
-def is_gapless(dims: Sequence[Dim]) -> bool:
-    """Tells whether each row begins where the one before it ends."""
-    return all(outer.stride == inner.count * inner.stride for outer, inner in pairwise(dims))
 
 
 def moved(candidate: Candidate, found: Mapping[str, Structure | None]) -> Candidate | str:

@@ -91,6 +91,27 @@ def test_rows_of_another_length(mine: Structure, there: tuple[Dim, ...], found: 
     assert (one and one.dims) == found
 
 
+@pytest.mark.parametrize(
+    ("there", "found"),
+    [
+        ((Dim(7, 96), Dim(3, 32)), {"s0": (Dim(7, 96), Dim(3, 32))}),  # with the sizes of another picture
+        ((Dim(7, 160), Dim(5, 32)), {}),  # fewer rows: the layout holds
+        ((Dim(7, 128), Dim(3, 32)), {}),
+        ((Dim(21, 32),), {}),
+    ],
+)
+def test_a_block_that_stays_may_be_used_with_other_sizes(there: tuple[Dim, ...], found: dict[str, tuple[Dim, ...]]) -> None:
+    """A workspace that is allocated once: of eight layouts two were compared, as others hold rows of one length only."""
+    for mine in (GRID, replace(GRID, kind="global", alloc_site=None)):
+        told = instances([mine], [replace(mine, dims=there)])
+        assert {name: one and one.dims for name, one in told.items()} == found
+
+
+def test_of_two_structures_in_a_block_it_is_not_known_which_has_other_rows() -> None:
+    other = replace(GRID, dims=(Dim(7, 96), Dim(3, 32)))
+    assert instances([GRID], [other, replace(other, id="s1")]) == {}
+
+
 def test_names_tell_blocks_of_one_place_apart() -> None:
     two = [array(0, 0x1000, name="old"), array(1, 0x3000, name="new")]
     found = instances(two, [array(0, 0x9000, 10, "new"), array(1, 0xA000, 20, "old")])
