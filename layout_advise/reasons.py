@@ -24,6 +24,7 @@ class Reason(StrEnum):
     PASSED_OVER = "passed-over"
     # what the comparison found
     IDENTITY_NOT_VERIFIED = "identity-not-verified"
+    NOTHING_CHANGED = "nothing-changed"
     COMPARISON_BLIND = "comparison-blind"
     ROUNDING_ONLY = "rounding-only"
     # what the times leave open

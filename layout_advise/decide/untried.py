@@ -39,7 +39,7 @@ def with_untried(verdict: Verdict, seen: Observation, tried: Collection[Candidat
 
 def _left_to_rules(verdict: Verdict) -> Verdict:
     """The verdict that no rule applies; what another start of the arrays may gain or not is told, and left at that."""
-    if verdict.reason in (Reason.IDENTITY_NOT_VERIFIED, Reason.ROUNDING_ONLY):
+    if verdict.reason in (Reason.IDENTITY_NOT_VERIFIED, Reason.NOTHING_CHANGED, Reason.ROUNDING_ONLY):
         return verdict
     text = f"Keep it: no layout rule applies to what the hotspot touches; {unsaid(verdict.text)}"
     return msgspec.structs.replace(verdict, action="keep", reason=Reason.NO_RULE_APPLIES, text=text, doubt=None)

@@ -32,7 +32,9 @@ LOOPS_MAY_DO = frozenset(
     )
 )
 """Where a function gives no answer for these reasons, a loop in it may."""
-CALLERS_MAY_DO = frozenset((Reason.SHORT_CALLS, Reason.NOT_IN_SITU, Reason.RECURSIVE))
+CALLERS_MAY_DO = frozenset(
+    (Reason.SHORT_CALLS, Reason.NOT_IN_SITU, Reason.RECURSIVE, Reason.NOTHING_CHANGED, Reason.COMPARISON_BLIND)
+)
 """Where it does for these, what calls it may."""
 
 

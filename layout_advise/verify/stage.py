@@ -74,9 +74,10 @@ class Verified:
                     f"the unchanged mock-up could not be built ({why}), so no number counts.",
                 )
             why = identity.reason or ""
-            text = f"the unchanged mock-up does not do what the original does ({why}), so no number counts."
             if why == NOTHING_CHANGED:
                 text = f"no layout can be checked: {why}. Another call (--call N) or other data may differ."
+                return Reason.NOTHING_CHANGED, text
+            text = f"the unchanged mock-up does not do what the original does ({why}), so no number counts."
             return Reason.IDENTITY_NOT_VERIFIED, text
         if self.wrong_map_caught is False:
             text = "a deliberately wrong layout went unnoticed: what the call leaves behind does not depend on these "

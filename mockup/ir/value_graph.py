@@ -68,7 +68,7 @@ class Graph(ValueForm[Node]):
                 return self._quotient(*args)
             case "lo32" | "hi32" if first is not None and first.op == "lin":
                 return self._half(op, first)
-            case "bitcast" | "lo32" | "hi32" | "trunc" if first is not None and first.op == "undef":
+            case "bitcast" | "lo32" | "hi32" | "hi16" | "hi8" | "trunc" if first is not None and first.op == "undef":
                 return self.raw("undef", ty, (), first.imm)
             case "pair" if all(a.op == "undef" for a in args):
                 return self.raw("undef", ty, (), args[0].imm)

@@ -138,7 +138,7 @@ class Schedule:
             if top in self.known:
                 stack.pop()
             elif top.op in PINNED or not top.args:
-                self.known[top] = self.flow.entry if top.block is None else top.block
+                self.known[top] = self.flow.entry if top.block is None or top.op == "undef" else top.block
             elif missing := [a for a in top.args if a not in self.known]:
                 stack.extend(missing)
             else:

@@ -52,6 +52,10 @@ REASONS = {
     "not-measured": ("the call could not be repeated", "`layout-advise doctor` says what this machine lacks."),
     "passed-over": ("most of the time is spent where nothing could be measured", "--hotspot NAME studies another function."),
     "identity-not-verified": ("the unchanged mock-up does not reproduce the original", "Another call (--call N) may work."),
+    "nothing-changed": (
+        "the calls leave memory as it was, so nothing can be compared",
+        "Another call (--call N) or other data may write more.",
+    ),
     "comparison-blind": ("a wrong layout would not have been noticed", "Another call (--call N) may write more."),
     "rounding-only": ("sums of several threads round differently each run", "--allow-reassociation accepts that."),
     "nothing-measured": ("no other layout could be measured", "The table of layouts gives the reasons."),

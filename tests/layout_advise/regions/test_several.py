@@ -99,8 +99,11 @@ def test_the_first_answer_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.studied.report.verdict.action == "keep"
 
 
-def test_callers_of_short_calls_come_before_other_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    road = Road(monkeypatch, {"a": undecided(Reason.SHORT_CALLS), "b": KEEP, "c": undecided(Reason.FEW_CALLS)})
+@pytest.mark.parametrize("why", [Reason.SHORT_CALLS, Reason.NOTHING_CHANGED, Reason.COMPARISON_BLIND])
+def test_callers_come_before_other_functions(why: Reason, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of calls that are too short, or leave nothing behind that tells layouts apart: primer3's `calc_bulge_internal` stores
+    a result only where it is the best so far."""
+    road = Road(monkeypatch, {"a": undecided(why), "b": KEEP, "c": undecided(Reason.FEW_CALLS)})
     road.near = {"a": ["c"]}
     assert road.run() is not None
     assert road.looked == ["a", "c", "b"]

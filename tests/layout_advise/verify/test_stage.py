@@ -14,7 +14,7 @@ from layout_advise.propose.source import Source
 from layout_advise.reasons import Reason
 from layout_advise.verify.compare import Findings
 from layout_advise.verify.stage import Verified
-from layout_advise.verify.verify import Finding
+from layout_advise.verify.verify import NOTHING_CHANGED, Finding
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,13 @@ def test_what_was_never_compared_is_not_said_to_differ(why: str | None, found: F
     built = Built(cast(Source, None), (recipe,), {IDENTITY: Mockup(recipe, "", None, None, why)})
     problem = Verified(built, found).problem
     assert problem == (Reason.IDENTITY_NOT_VERIFIED, f"{wanted}, so no number counts.")
+
+
+def test_calls_that_leave_memory_as_it_was_are_no_wrong_mock_up() -> None:
+    """primer3: "the unchanged mock-up does not reproduce the original", where there was nothing to compare."""
+    recipe = Recipe(IDENTITY)
+    built = Built(cast(Source, None), (recipe,), {IDENTITY: Mockup(recipe, "", None, None, None)})
+    problem = Verified(built, {IDENTITY: Finding(NOTHING_CHANGED)}).problem
+    assert problem is not None
+    assert problem[0] == Reason.NOTHING_CHANGED
+    assert problem[1].startswith("no layout can be checked: the call returns nothing")
