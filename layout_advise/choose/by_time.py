@@ -75,14 +75,19 @@ def window_at(settings: Settings, profiled: Profiled, stdin: Path | None, first:
     return Window(first, seen.quick_ns)
 
 
-def windows_of(settings: Settings, profiled: Profiled, stdin: Path | None, calls: int, first: Window) -> tuple[Window, ...]:
-    """``first``, the first calls, and calls further on in the run, evenly spread over it."""
+def windows_of(
+    settings: Settings, profiled: Profiled, stdin: Path | None, calls: int, first: Window, mean: float = math.nan
+) -> tuple[Window, ...]:
+    """``first``, the first calls, and calls further on in the run, evenly spread over it; none behind those that take what
+    all of them do on average (``mean``), where that is known: the program runs up to each of them in turn."""
     found = [first]
     for k in range(CHOOSE.windows):
         start = 1 + calls * (2 * k + 1) // (2 * CHOOSE.windows)
         window = window_at(settings, profiled, stdin, start, calls) if start > len(first.ns) else None
         if window is not None and window.ns:
             found.append(window)
+            if abs(window.mean - mean) <= CHOOSE.roughly * mean:
+                break
     return tuple(found)
 
 

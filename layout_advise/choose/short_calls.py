@@ -32,7 +32,7 @@ def plan_short_calls(
     timed by itself, where half of the time is in such calls, else a batch of calls that take as long as all on average."""
     window, mean = first_calls(settings, profiled, stdin, seen), mean_by_samples(profiled, seen.calls)
     if settings.call is None and window.ns and not agree(window.mean, mean):
-        windows = windows_of(settings, profiled, stdin, seen.calls, window)
+        windows = windows_of(settings, profiled, stdin, seen.calls, window, mean)
         if typical_ns(windows) >= CHOOSE.short_call_ns:
             one = _long_call(settings, profiled, stdin, chosen, windows)
             if one is not None:
