@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from layout_advise.choose.batches import CallBatch, first_calls, plan_batch
+from layout_advise.choose.batches import CallBatch, first_calls, plan_batch, too_quick
 from layout_advise.choose.by_time import (
     Window,
     agree,
@@ -21,6 +21,7 @@ from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import look_again
 from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
+from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.sampling.probe import Probe
 
 
@@ -29,8 +30,14 @@ def plan_short_calls(
 ) -> tuple[ChosenCall, CallBatch | str | None]:
     """The call to stop at and the batch that begins there, or why there is none, as a sentence's end. Where the first calls
     are not those in which the samples fell, the whole run is looked at: None for a call of it that is long enough to be
-    timed by itself, where half of the time is in such calls, else a batch of calls that take as long as all on average."""
-    window, mean = first_calls(settings, profiled, stdin, seen), mean_by_samples(profiled, seen.calls)
+    timed by itself, where half of the time is in such calls, else a batch of calls that take as long as all on average.
+
+    Where as many calls as can be timed together are too quick on average, the run is not gone through for others: with half
+    of the time in long ones, fewer than one in two windows would hold one of these."""
+    mean = mean_by_samples(profiled, seen.calls)
+    if settings.call is None and mean * MAX_TIMED < CHOOSE.short_call_ns:
+        return chosen, too_quick(MAX_TIMED)
+    window = first_calls(settings, profiled, stdin, seen)
     if settings.call is None and window.ns and not agree(window.mean, mean):
         windows = windows_of(settings, profiled, stdin, seen.calls, window, mean)
         if typical_ns(windows) >= CHOOSE.short_call_ns:

@@ -4,19 +4,25 @@ for it by what the program does before it."""
 from __future__ import annotations
 
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from layout_advise.choose import batches
+from layout_advise.choose import batches, short_calls
 from layout_advise.choose.batches import plan_batch
 from layout_advise.choose.by_time import Window
 from layout_advise.choose.calls import ChosenCall
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import profile
+from layout_advise.choose.short_calls import plan_short_calls
 from layout_advise.config import Settings
 from layout_advise.errors import ProgramError
 from layout_advise.reports.model.hotspot import HotspotReport
+from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import Probe
 from layout_advise.tracer.snapshot.between import Between
@@ -156,3 +162,24 @@ def test_where_calls_known_between_are_too_quick_all_of_them_are_taken(
     assert isinstance(batch, batches.CallBatch)
     assert (batch.size, batch.unknown, batch.calls.between is None) == (size, "no room", size > 200)
     assert (found.call, found.in_situ_ns) == (batch.calls.first, ns * size)
+
+
+@pytest.mark.parametrize(("seconds", "gone_through"), [(0.9, False), (1.1, True)])
+def test_a_billion_calls_of_a_few_ns_are_not_gone_through(
+    seconds: float, gone_through: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """prodigal's `test`, a bit of a map: three further runs of a minute, to say that its calls are too short."""
+
+    def first_calls(*_: object) -> Window:
+        raise ProgramError("the program is run again")
+
+    monkeypatch.setattr(short_calls, "first_calls", first_calls)
+    calls = int(1e9 * MAX_TIMED / CHOOSE.short_call_ns)  # in a second they would just do
+    run = SimpleNamespace(cpu_seconds=2 * seconds)
+    profiled: Any = SimpleNamespace(share=0.5, run=run)
+    chosen = ChosenCall(5, calls, 4.0, 0.0)
+    seen: Any = SimpleNamespace(calls=calls)
+    settings = Settings(command=("calls",), output=Path("calls.layout"))
+    with pytest.raises(ProgramError) if gone_through else nullcontext():
+        told = plan_short_calls(settings, profiled, None, seen, chosen)
+        assert told == (chosen, "4,096 of its calls in a row take less than 20 µs")
