@@ -20,6 +20,7 @@ from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.sampling.probe import probe
+from layout_advise.tracer.sampling.turns import own_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +79,19 @@ def window_at(settings: Settings, profiled: Profiled, stdin: Path | None, first:
 def windows_of(
     settings: Settings, profiled: Profiled, stdin: Path | None, calls: int, first: Window, mean: float = math.nan
 ) -> tuple[Window, ...]:
-    """``first``, the first calls, and calls further on in the run, evenly spread over it; none behind those that take what
-    all of them do on average (``mean``), where that is known: the program runs up to each of them in turn."""
-    found = [first]
+    """``first``, the first calls, and calls further on in the run, evenly spread over it. The program runs up to each of
+    them in turn: none are looked at behind those that take what all of them do on average (``mean``), where that is known,
+    nor where that would take too long."""
+    found, begun, rate = [first], own_time(), 0.0
     for k in range(CHOOSE.windows):
         start = 1 + calls * (2 * k + 1) // (2 * CHOOSE.windows)
+        now = own_time()
+        if now - begun + rate * start > CHOOSE.windows_s:
+            break
         window = window_at(settings, profiled, stdin, start, calls) if start > len(first.ns) else None
         if window is not None and window.ns:
             found.append(window)
+            rate = (own_time() - now) / start
             if abs(window.mean - mean) <= CHOOSE.roughly * mean:
                 break
     return tuple(found)

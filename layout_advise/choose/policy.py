@@ -87,6 +87,7 @@ class ChoosePolicy:
     )
     learnt_ns: float = limit(2000000.0, "ns", "Longer calls are too much for a processor to learn.", 35)
     windows: int = limit(4, "count", "In so many places of the run calls are timed where the first ones are not typical.")
+    windows_s: float = limit(30.0, "s", "No further such place is looked at where reaching all of them would take longer.")
     fewest_samples: int = limit(20, "samples", "With fewer the program is sampled again.", 49)
     least_elsewhere: float = limit(0.5, "s", "So much CPU time with few samples was spent in other processes.", 49)
     least_outside: float = limit(0.05, "part", "Of the CPU time: less in other processes does not count.", 49)

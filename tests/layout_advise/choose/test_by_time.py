@@ -21,6 +21,7 @@ from layout_advise.choose.by_time import (
     undisturbed,
     windows_of,
 )
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 
 FEW_LONG = Window(1, (10.0,) * 90 + (1000.0,) * 9 + (100.0,))
@@ -104,3 +105,19 @@ def test_calls_like_all_are_looked_for_no_further_than_needed(
     unused = cast(Any, None)
     found = windows_of(unused, unused, None, 1000, Window(1, (13.0,) * 8), mean)
     assert [window.first for window in found] == looked
+
+
+def test_places_that_take_long_to_reach_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """prodigal: a run that counts 600 million calls takes a minute."""
+    now = [100.0]
+
+    def window_at(settings: object, profiled: object, stdin: object, first: int, calls: int) -> Window:
+        now[0] += 0.06 * first
+        return Window(first, (40.0,) * 8)
+
+    monkeypatch.setattr(by_time, "window_at", window_at)
+    monkeypatch.setattr(by_time, "own_time", lambda: now[0])
+    unused = cast(Any, None)
+    found = windows_of(unused, unused, None, 1000, Window(1, (13.0,) * 8), 18.0)
+    assert [window.first for window in found] == [1, 126]
+    assert now[0] < 100.0 + CHOOSE.windows_s
