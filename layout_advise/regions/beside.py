@@ -157,7 +157,9 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     told = max(kept, key=lambda one: (one.answers and one.studied.report.verdict.action == "change", *one.worth))
     others = [one for one in kept if one is not told]
     rows = [*(failed_row(p, error) for p, error in search.failed), *(row_of(one) for one in passed)]
-    rows += [*(row_of(one) for one in search.tried), *search.late, *surveyed.left_out]
+    rows += [row_of(one) for one in search.tried]
+    said = {one.name for one in rows} | {one.case.profiled.name for one in (told, *others)}
+    rows += [one for one in (*search.late, *surveyed.left_out) if one.name not in said]
     first, *rest = with_shares(start, [told, *others])
     first = for_program(start, _not_blind(search, first, [*others, *passed]), rest, rows)
     return Told(first.case, first.studied, tuple(rows), tuple(rest), table, plan)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 
 from elftools.dwarf.die import DIE
 
@@ -73,14 +74,12 @@ class _Inner:
 
 @dataclass(frozen=True, slots=True)
 class EntryState:
-    """The stopped program at the entry of its hotspot. ``block_end`` gives the end of the heap block around an address;
-    ``known`` keeps the pointers in each type that was asked for."""
+    """The stopped program at the entry of its hotspot. ``block_end`` gives the end of the heap block around an address."""
 
     registers: Registers
     modules: Modules
     read: Read
     block_end: Callable[[int], int | None]
-    known: dict[DIE, tuple[_Inner, ...]] = field(default_factory=dict)
 
     def word(self, address: int) -> int | None:
         """The 8 bytes at ``address``; ``None`` where there is no readable memory."""
@@ -213,10 +212,8 @@ def all_pointers(entry: EntryState, direct: list[Pointer], held: list[Held]) -> 
 
 
 def _inside(entry: EntryState, kind: DIE, address: int, name: str, level: int) -> Iterator[Pointer]:
-    if kind not in entry.known:  # a table of pointers may lead to thousands of records of one type
-        entry.known[kind] = tuple(_pointers_in(kind))
     whole = name.removesuffix("->")
-    for one in entry.known[kind]:
+    for one in _pointers_in(kind):
         value = entry.word(address + one.offset)
         if not value:
             continue
@@ -226,12 +223,13 @@ def _inside(entry: EntryState, kind: DIE, address: int, name: str, level: int) -
             yield Pointer(_source_name(name, one.name), value, one.target, level)
 
 
-def _pointers_in(kind: DIE) -> Iterator[_Inner]:
-    for member, offset, array in descriptors(kind):  # gfortran's: the data's address comes first
-        yield _Inner(member, offset, pointee(array), True)
-    for atom in atoms(kind):
-        if is_pointer(atom.die):
-            yield _Inner(atom.member.name, atom.member.offset, pointee(atom.die), False)
+@lru_cache(maxsize=1 << 14)
+def _pointers_in(kind: DIE) -> tuple[_Inner, ...]:
+    """Kept from one call that is looked at to the next; and a table of pointers may lead to thousands of records of one
+    type."""
+    described = [_Inner(member, offset, pointee(array), True) for member, offset, array in descriptors(kind)]
+    plain = (atom for atom in atoms(kind) if is_pointer(atom.die))
+    return (*described, *(_Inner(atom.member.name, atom.member.offset, pointee(atom.die), False) for atom in plain))
 
 
 def _source_name(name: str, member: str) -> str:

@@ -30,6 +30,7 @@ class ProgramMemory:
 
     def __init__(self, trace: Trace, main: ElfBinary, read: Read) -> None:
         self.known: dict[Key, MemoryObject] = {}
+        self._at: dict[int, MemoryObject] = {}
         self._modules = Modules(trace.mappings, main)
         self._blocks = HeapBlocks(trace)
         self._sites: dict[tuple[int, ...], str | None] = {}
@@ -50,7 +51,7 @@ class ProgramMemory:
 
     def take_apart(self, records: Sequence[Record]) -> None:
         """From now on the pieces of ``records`` are objects of their own."""
-        self.known, self.records = {}, []
+        self.known, self._at, self.records = {}, {}, []
         self._pieces = sorted((piece for record in records for piece in record.pieces), key=lambda piece: piece.base)
 
     def end_at(self, address: int, found: MemoryObject) -> int:
@@ -65,7 +66,13 @@ class ProgramMemory:
 
     def at(self, address: int) -> MemoryObject:
         """The object around ``address``, not named or typed yet unless a symbol or a caller's variable tells."""
-        found = (
+        if address not in self._at:  # references go to the same places many times
+            found = self._found(address)
+            self._at[address] = self.known.setdefault(found.key, found)
+        return self._at[address]
+
+    def _found(self, address: int) -> MemoryObject:
+        return (
             self._piece(address)
             or self._heap(address)
             or self._static(address)
@@ -73,7 +80,6 @@ class ProgramMemory:
             or self._mapped(address)
             or self._gap(address)
         )
-        return self.known.setdefault(found.key, found)
 
     def _heap(self, address: int) -> MemoryObject | None:
         piece = self._blocks.at(address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from elftools.dwarf.compileunit import CompileUnit
@@ -151,6 +152,7 @@ def _canonical_frame(debug: DebugInfo, address: int) -> VariablePlace | None:
     return VariablePlace("indirect", _ENCODED[frame.register], frame.offset)
 
 
+@lru_cache(maxsize=1 << 12)
 def globals_of(debug: DebugInfo, unit: CompileUnit, *, inside_functions: bool) -> tuple[Variable, ...]:
     """Variables of the unit with a fixed address; with ``inside_functions`` function-static ones too (parses the unit)."""
     result = []

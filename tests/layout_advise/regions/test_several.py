@@ -294,6 +294,21 @@ def test_callers_that_give_no_answer_either_are_told_of(monkeypatch: pytest.Monk
     assert [(one.name, one.reason) for one in outcome.passed_over] == [("c", Reason.COMPARISON_BLIND)]
 
 
+def test_a_region_that_was_left_out_and_looked_at_later_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gnugo: of one function there were two lines, what it was found to be, and that there had been no time for it."""
+    nothing = undecided(Reason.NOTHING_MEASURED)
+    road = Road(monkeypatch, dict.fromkeys("abc", nothing))
+    late = PassedOver("c", 0.3, Reason.NOT_MEASURED, "tracing the regions before it took the time.")
+    other = PassedOver("d", 0.1, Reason.NOT_MEASURED, "tracing the regions before it took the time.")
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b")), (), (late, other)))
+    outcome = road.run()
+    assert outcome is not None
+    assert [(one.name, one.reason) for one in outcome.passed_over] == [
+        ("c", Reason.NOTHING_MEASURED),
+        ("d", Reason.NOT_MEASURED),
+    ]
+
+
 def test_in_the_place_of_one_without_times_one_that_was_measured_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """edlib: of the function nothing could be tried, and of the loop in it the interval was in a line beside it."""
     short, noise = undecided(Reason.SHORT_CALLS), undecided(Reason.WITHIN_NOISE)
