@@ -126,7 +126,7 @@ def check_versions(built: Path, example: str, flags: str) -> None:
 @pytest.mark.parametrize(
     ("example", "flags"),
     [
-        pytest.param(name, flags, marks=[pytest.mark.slow] * (flags == "O3-haswell" and name != "lattice"))
+        pytest.param(name, flags, marks=[] if name in QUICK and (flags == "O2" or name == "lattice") else pytest.mark.slow)
         for flags in ("O2", "O3-haswell")
         for name in HOTSPOTS
     ],

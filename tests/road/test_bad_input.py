@@ -410,6 +410,7 @@ def test_disk_full(victim: Path, tmp_path: Path, full_disk: Path) -> None:
     assert not (outcome.run / "report.json").exists()
 
 
+@pytest.mark.slow
 def test_disk_full_before_the_run(victim: Path, tmp_path: Path, full_disk: Path) -> None:
     (full_disk / "filler").write_bytes(bytes(4 << 20))
     outcome = advise(tmp_path, "-q", "--hotspot", "work", "--", "./victim", output=full_disk / "run")

@@ -105,7 +105,7 @@ def nodes(flags: tuple[str, ...], where: Path) -> tuple[Case, Structure]:
     return case, shape
 
 
-@pytest.mark.parametrize(("kind", "known"), [*slower(("compact", True)), ("blocks", True), ("soa", False)])
+@pytest.mark.parametrize(("kind", "known"), [*slower(("compact", True)), ("blocks", True), *slower(("soa", False))])
 def test_iterations_that_ran_side_by_side_over_gathered_records_do_so_again(kind: str, known: bool, tmp_path: Path) -> None:
     """gcc sees that the fields of one structure are apart, and no check at run time could tell of gathered ones: the
     identity of examples/graph took 0.7 times the original's time for not being as clumsy."""

@@ -28,7 +28,7 @@ BUILDS = {
 }
 
 
-FEW = ("gcc-O1", "clang-O1", "gcc-O3-avx512", "clang-O3-avx512", "gcc-O2", "clang-O3-haswell")
+FEW = ("gcc-O1", "clang-O1", "gcc-O3-avx512", "clang-O3-avx512", "clang-O3-avx512-wide", "gcc-O2", "clang-O3-haswell")
 """Simpler code than with -O2, mixtures of the code of others, and builds whose flags or compiler another build has."""
 
 

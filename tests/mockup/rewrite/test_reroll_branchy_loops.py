@@ -185,7 +185,7 @@ void fed(struct ant *a, long n, double dt) {
         ("fed", ("-O3", "-march=haswell", "-fno-vectorize")),
     ],
 )
-@pytest.mark.parametrize("kind", ["soa", "blocks"])
+@pytest.mark.parametrize("kind", ["soa", *slower(("blocks",))])
 def test_what_clang_unrolls(kind: str, symbol: str, flags: tuple[str, ...], tmp_path: Path) -> None:
     case = Case(ANTS, symbol, (*flags, "-fno-slp-vectorize"), tmp_path, "clang")
     case.flags = ("-O2",)

@@ -66,7 +66,7 @@ def entities(folder: Path, *, every: bool) -> tuple[Case, Structure]:
 
 
 @pytest.mark.parametrize("every", [False, True], ids=["some", "all"])
-@pytest.mark.parametrize(("kind", "block"), [("soa", 0), ("blocks", 4), *slower(("aosoa", 4), ("compact", 0), ("split", 0))])
+@pytest.mark.parametrize(("kind", "block"), [("soa", 0), *slower(("blocks", 4), ("aosoa", 4), ("compact", 0), ("split", 0))])
 def test_loops_over_the_fields_of_an_element(kind: str, block: int, every: bool, tmp_path: Path) -> None:
     """Some elements only: their addresses do not fold, and which field is whose is seen from the addresses as a set."""
     case, shape = entities(tmp_path, every=every)

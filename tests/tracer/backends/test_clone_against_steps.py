@@ -66,7 +66,9 @@ def test_same_accesses_and_result(tmp_path: Path, name: str, flags: str) -> None
 
 
 @pytest.mark.skipif(not HAS_WIDE, reason="this processor has no AVX-512 (avx512f, bw, dq, vl, cd)")
-@pytest.mark.parametrize("name", [*PROGRAMS, *WIDE_PROGRAMS])
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in PROGRAMS), *WIDE_PROGRAMS]
+)
 def test_same_accesses_and_result_with_avx512(tmp_path: Path, name: str) -> None:
     compare_runs(build(tmp_path, name, *WIDE))
 
