@@ -36,7 +36,7 @@ def plan_short_calls(
     of the time in long ones, fewer than one in two windows would hold one of these."""
     mean = mean_by_samples(profiled, seen.calls)
     if settings.call is None and mean * MAX_TIMED < CHOOSE.short_call_ns:
-        return chosen, too_quick(MAX_TIMED)
+        return chosen, too_quick(min(seen.calls, MAX_TIMED))
     window = first_calls(settings, profiled, stdin, seen)
     if settings.call is None and window.ns and not agree(window.mean, mean):
         windows = windows_of(settings, profiled, stdin, seen.calls, window, mean)
