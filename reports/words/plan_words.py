@@ -130,8 +130,8 @@ def facts(one: StructurePlan, held: Sequence[str] = ()) -> tuple[str, ...]:
     if one.trial is not None:
         found += tried(_predicted(one), one.trial)
     if one.unmeasured and one.may_take is not None and not _was_run(one):
-        take = "they take" if len(one.unmeasured) > 1 else "it takes"
-        found.append(f"A gain is left until {take} {factor(one.may_take)} as long: {listing(one.unmeasured, 4)}.")
+        time = f"{listing(one.unmeasured, 4)} with {factor(one.unmeasured_take)} the time"
+        found.append(f"The lower end counts {time}; a gain is left until {factor(one.may_take)}.")
     if one.losing:
         found.append(f"Slower under the plan: {listing(one.losing, 4)}.")
     if one.converting:

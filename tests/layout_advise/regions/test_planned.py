@@ -104,6 +104,10 @@ def test_the_lower_end_holds_that_users_that_were_not_measured_take_twice_as_lon
     told = plan_words.headline(one)
     assert f"({span(one.program)}), if edges ({share:.0%} of".replace("%", " %") in told
     assert "takes no more than 2.0× as long" in told
+    assert any(
+        fact.startswith("The lower end counts edges with 2.0× the time; a gain is left until ")
+        for fact in plan_words.facts(one)
+    )
     assert ("; at least 2.2× if it stays as fast." in told) == (action == "change")
 
 
