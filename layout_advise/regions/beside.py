@@ -29,6 +29,7 @@ from layout_advise.regions.looked import (
     place_of,
     profiled_of,
     row_of,
+    untold,
     with_passed_over,
 )
 from layout_advise.regions.one import RunContext, study_in_time, watch
@@ -62,7 +63,8 @@ class Search:
     """The number of the next candidate that no region has yet."""
     seconds: RunSeconds
     """For measuring and for trials."""
-    late: list[PassedOver] = field(default_factory=list)
+    left_out: list[PassedOver]
+    """Those of the survey, and those for which no time was left."""
     tried: list[Looked] = field(default_factory=list)
     """Those that were looked at in the place of another one, and gave no answer either."""
     unmeasured: list[Unmeasured] = field(default_factory=list)
@@ -87,7 +89,7 @@ class Search:
         profiled = profiled_of(region)
         given = region.given if isinstance(region, Case) else ()
         if self.begun and self.is_late(profiled.share, shares=bool(given)):
-            self.late.append(PassedOver(profiled.name, profiled.share, Reason.NOT_MEASURED, LATE))
+            self.left_out.append(PassedOver(profiled.name, profiled.share, Reason.NOT_MEASURED, LATE))
             self.leave(profiled, given)
             return None
         self.begun = True
@@ -145,11 +147,12 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     free = max(case.further_ids + case.settings.candidates for case in surveyed.cases)
     seconds = run_seconds(start.settings.budget, [case.profiled.share for case in surveyed.cases])
     until = since + CHOOSE.regions_budgets * seconds.each
-    search = Search(start, since, until, list(surveyed.failed), {place_of(one) for one, _ in surveyed.failed}, free, seconds)
+    known = {place_of(one) for one, _ in surveyed.failed}
+    search = Search(start, since, until, list(surveyed.failed), known, free, seconds, list(surveyed.left_out))
     looked = _studied(search, surveyed.cases)
     kept, passed = (looked, []) if excluded(start, looked) else _with_answers(search, looked)
-    known = any(one.answers for one in kept) or excluded(start, kept)
-    if not known and (found := search.first_answer(elsewhere(start, profiled))) is not None:
+    enough = any(one.answers for one in kept) or excluded(start, kept)
+    if not enough and (found := search.first_answer(elsewhere(start, profiled))) is not None:
         kept.append(found)
     if not kept:
         raise search.failed[0][1]
@@ -158,8 +161,7 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     others = [one for one in kept if one is not told]
     rows = [*(failed_row(p, error) for p, error in search.failed), *(row_of(one) for one in passed)]
     rows += [row_of(one) for one in search.tried]
-    said = {one.name for one in rows} | {one.case.profiled.name for one in (told, *others)}
-    rows += [one for one in (*search.late, *surveyed.left_out) if one.name not in said]
+    rows += untold(search.left_out, rows, [told, *others])
     first, *rest = with_shares(start, [told, *others])
     first = for_program(start, _not_blind(search, first, [*others, *passed]), rest, rows)
     return Told(first.case, first.studied, tuple(rows), tuple(rest), table, plan)

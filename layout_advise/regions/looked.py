@@ -118,6 +118,14 @@ def row_of(one: Looked) -> PassedOver:
     return PassedOver(one.case.profiled.name, report.share, report.verdict.reason, report.verdict.text)
 
 
+def untold(
+    left_out: Sequence[PassedOver], rows: Sequence[PassedOver], reported: Sequence[Looked | Told]
+) -> list[PassedOver]:
+    """Those of the regions left out of which neither ``rows`` nor a report of their own say anything."""
+    said = {one.name for one in rows} | {one.case.profiled.name for one in reported}
+    return [one for one in left_out if one.name not in said]
+
+
 def with_passed_over(verdict: Verdict, name: str, share: float, passed: Sequence[PassedOver], beside: float) -> Verdict:
     """A ``keep`` says nothing where most of the program's time was passed over (``beside``, a part of the samples)."""
     if verdict.action != "keep" or beside <= CHOOSE.most_passed_over:

@@ -27,6 +27,7 @@ from layout_advise.regions.looked import (
     place_of,
     profiled_of,
     row_of,
+    untold,
     with_passed_over,
 )
 from layout_advise.regions.one import RunContext, study_in_time, watch
@@ -45,15 +46,11 @@ def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
     surveyed = survey(start, wanted) if len(wanted) > 1 else Surveyed(())
     if len(surveyed.cases) < 2:
         told = _one_answer(start, profiled, surveyed)
-        return told if told is None else _with_left_out(told, surveyed)
+        if told is None:
+            return None
+        further = untold(surveyed.left_out, told.passed_over, [told, *told.beside])
+        return replace(told, passed_over=(*told.passed_over, *further))
     return all_of(start, profiled, surveyed)
-
-
-def _with_left_out(told: Told, surveyed: Surveyed) -> Told:
-    """``told`` with the regions that were left out, as far as nothing is said of them yet."""
-    said = {told.case.profiled.name, *(one.name for one in told.passed_over)}
-    further = (one for one in surveyed.left_out if one.name not in said)
-    return replace(told, passed_over=(*told.passed_over, *further))
 
 
 def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
 from layout_advise.mockup.emit.c_text import among
 from layout_advise.mockup.emit.writer_state import Text
-from layout_advise.mockup.ir.lifted import Val
+from layout_advise.mockup.ir.lifted import Linear, Val
 from layout_advise.mockup.remap.entered_indices import Entered
 from layout_advise.mockup.remap.plan import Site
 from layout_advise.mockup.remap.row_steps import Given
@@ -104,7 +104,9 @@ class SiteIndices(Text):
     def ask(self, assumed: Sequence[Given]) -> None:
         """Ends the process where one of these is not so."""
         for given in assumed:
-            beyond = f"(uint64_t){self.text(given.operand)} >" if given.most else f"{self.text(given.operand)} !="
+            asked = given.operand
+            value = f"({self.linear(asked)})" if isinstance(asked, Linear) else self.text(asked)
+            beyond = f"(uint64_t){value} >" if given.most else f"{value} !="
             self.put(f"if ({beyond} {given.value}) __builtin_trap(); /* as in the traced call */")
 
     def enter(self, entered: Entered) -> None:

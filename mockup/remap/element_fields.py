@@ -10,7 +10,7 @@ from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.binding import Access, Binding, access_bytes, key_of
 from layout_advise.mockup.evidence.streams import first_address, residue, residues
 from layout_advise.mockup.ir.lifted import Atomic, Val
-from layout_advise.mockup.remap.field_runs import Run, RunPiece, start_of_runs, uncovered
+from layout_advise.mockup.remap.field_runs import COMPUTED, OVER_FIELDS, Run, RunPiece, start_of_runs, uncovered
 
 
 def described(access: Access, relayout: Relayout) -> str:
@@ -34,9 +34,10 @@ def element_offset(
     if only is not None:
         return (only + access.part) % size
     if runs:
-        start = start_of_runs(stream, structure, runs) if len(copies) == 1 else None
+        alone = len(copies) == 1 or all(run.picked for run in runs)
+        start = start_of_runs(stream, structure, runs) if alone else None
         if start is None:
-            raise RemapError(described(access, relayout), "a loop runs over the fields of an element")
+            raise RemapError(described(access, relayout), OVER_FIELDS)
         return (start + access.part) % size
     apart = {(a.address.const - a.part - access.address.const + access.part) % size for a in copies}
     traced = residues(stream, structure.base, size) if len(apart) > 1 else None
@@ -63,8 +64,8 @@ def places_of(access: Access, relayout: Relayout, binding: Binding) -> frozenset
 def _chosen_field(access: Access, size: int) -> str:
     """Why it is not known which field of an element of ``size`` bytes an access goes to."""
     if any(min(coef, (1 << 64) - coef) < size and isinstance(atom, Val) for atom, coef in access.address.terms):
-        return "which field it goes to is computed there, as in a loop over fields or a choice of one of them"
-    return "a loop runs over the fields of an element"
+        return COMPUTED
+    return OVER_FIELDS
 
 
 def field_pieces(access: Access, offset: int, relayout: Relayout) -> tuple[RunPiece, ...]:

@@ -1,8 +1,9 @@
-"""Loops over the fields of an element (``p[i].x[k]``) that can stay loops in another layout.
+"""Loops over the fields of an element (``p[i].x[k]``) that can stay loops in another layout, and fields that are picked.
 
 Where the fields that a loop goes over keep even distances (in the element, cut out of it, in blocks of elements), an access
 moves by as many bytes an iteration there as the source in that layout would have it move. Written out instead, the loop was
-1.2 times as fast with the layout unchanged, and layouts were advised for that (``entities`` -O2).
+1.2 times as fast with the layout unchanged, and layouts were advised for that (``entities`` -O2). A field that is picked by
+a value which no loop counts is the same, and whether the value is in its range is asked when the mock-up runs.
 """
 
 from __future__ import annotations
@@ -19,17 +20,26 @@ from layout_advise.mockup.evidence.streams import residues
 from layout_advise.mockup.ir.lifted import Imm, LiftedLoop, Linear, Operand, Val
 
 MOST_FIELDS = 64
+COMPUTED = "which field of an element it goes to is computed there"
+OVER_FIELDS = "a loop runs over the fields of an element"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A loop's ``counter`` moves an access by ``step`` bytes within an element, ``trip`` times; where the code says only at
-    run time how often, so many times in the trace, and ``bound`` is that number."""
+    """What moves an access within an element, by ``step`` bytes at a time to ``trip`` places: the sum of ``parts``, each
+    times its number. That is a loop's counter, or, ``picked``, a value that picks one of them. Where only the trace says
+    how many there are, ``bound`` is what has to stay below."""
 
-    counter: Val
+    parts: tuple[tuple[Operand, int], ...]
     step: int
     trip: int
-    bound: Operand | None = None
+    bound: Operand | Linear | None = None
+    picked: bool = False
+
+    @property
+    def most(self) -> int:
+        """Returns the greatest ``bound`` for which the places are those known: of a loop how often it goes on."""
+        return self.trip - self.picked
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +66,11 @@ def runs_over_fields(
     counters = {loop.counter: loop for loop in chain}
     moving = [(counters[atom], step) for atom, step in address.terms if isinstance(atom, Val) and atom in counters]
     moving = [(loop, step) for loop, step in moving if step % size]
-    found = [Run(loop.counter, step, loop.trip.value) for loop, step in moving if isinstance(loop.trip, Imm)]
+    found = [Run(((loop.counter, 1),), step, loop.trip.value) for loop, step in moving if isinstance(loop.trip, Imm)]
     found = [run for run in found if 1 < run.trip <= MOST_FIELDS]
     if len(moving) == 1 and moving[0][0].trip is not None and not isinstance(moving[0][0].trip, Imm):
         (loop, step), trip = moving[0], len(traced() or ())
-        found = [Run(loop.counter, step, trip, loop.trip)] if 1 < trip <= MOST_FIELDS else []
+        found = [Run(((loop.counter, 1),), step, trip, loop.trip)] if 1 < trip <= MOST_FIELDS else []
     return tuple(found) if prod(run.trip for run in found) <= MOST_FIELDS else ()
 
 
@@ -72,7 +82,7 @@ def distances(runs: Sequence[Run]) -> Iterator[tuple[tuple[int, ...], int]]:
 
 def start_of_runs(stream: Stream, structure: Structure, runs: Sequence[Run]) -> int | None:
     """The place in the element where the first iterations go; None where the trace does not show just these fields of one
-    element."""
+    element (of fields that are picked, some of them)."""
     size = structure.element_bytes
     traced = residues(stream, structure.base, size)
     if not traced:
@@ -80,15 +90,18 @@ def start_of_runs(stream: Stream, structure: Structure, runs: Sequence[Run]) -> 
     moves = [moved for _, moved in distances(runs)]
     start = min(traced) - min(moves)
     inside = start >= 0 and start + max(moves) < size
-    return start if inside and traced == frozenset(start + moved for moved in moves) else None
+    reached = frozenset(start + moved for moved in moves)
+    shown = traced <= reached if any(run.picked for run in runs) else traced == reached
+    return start if inside and shown else None
 
 
 def even_moves(
     first: Sequence[RunPiece], offset: int, runs: Sequence[Run], pieces_at: Callable[[int], Sequence[RunPiece]], where: str
-) -> tuple[tuple[Val, int], ...]:
+) -> tuple[tuple[Operand, int], ...]:
     """By how many bytes each counter moves the access in the new layout, which starts with the pieces ``first``. Raises
     :class:`RemapError` where the fields are not at even distances there."""
-    error = RemapError(where, "a loop runs over the fields of an element, which have no even distances in the new layout")
+    what = COMPUTED if any(run.picked for run in runs) else OVER_FIELDS
+    error = RemapError(where, f"{what}, and these have no even distances in the new layout")
     if len(first) != 1:
         raise error
     start, moves = first[0], []
@@ -102,7 +115,7 @@ def even_moves(
         alike = len(here) == 1 and (here[0].map.buffer, here[0].map.axes) == (start.map.buffer, start.map.axes)
         if not alike or here[0].inner != start.inner or here[0].offset != expected:
             raise error
-    return tuple((run.counter, move) for run, move in zip(runs, moves, strict=True))
+    return tuple((atom, coef * move) for run, move in zip(runs, moves, strict=True) for atom, coef in run.parts)
 
 
 def uncovered(structure: Structure, local: int, size: int) -> str:

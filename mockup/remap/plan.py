@@ -49,6 +49,7 @@ from layout_advise.mockup.remap.field_runs import (
 from layout_advise.mockup.remap.index_terms import IndexTerm, decompose, index_term
 from layout_advise.mockup.remap.moved_arrays import in_bytes, in_one, moves_as_one
 from layout_advise.mockup.remap.operand_levels import Levels, is_loaded, read_again
+from layout_advise.mockup.remap.picked_fields import picked_fields
 from layout_advise.mockup.remap.row_steps import Given, row_steps, runs_on
 from layout_advise.mockup.remap.tested_ranges import tested_names, untaken_places
 
@@ -76,13 +77,14 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class ElementPlace:
-    """The place that an access goes to; ``along`` are counters of loops over fields that go on by so many bytes each."""
+    """The place that an access goes to; ``along`` are counters of loops over fields that go on by so many bytes each, and
+    values that pick a field."""
 
     relayout: Relayout
     site: Site
     terms: tuple[IndexTerm, ...]
     pieces: tuple[RunPiece, ...]
-    along: tuple[tuple[Val, int], ...] = ()
+    along: tuple[tuple[Operand, int], ...] = ()
     within: tuple[int, int] | None = None
     """The old addresses (first, end) that it stands for, of an access that reaches other memory too: that stays where it
     is, which of both it is is tested at run time."""
@@ -109,7 +111,8 @@ class RemapPlan:
     """The accesses for which an index is made of a pointer that the innermost loop loads, in whose place a source would have
     an index."""
     bounds: Mapping[int, Sequence[Given]] = field(default_factory=dict)
-    """By loop over fields of an element how often it goes on at most, where no site can ask."""
+    """What is asked before a statement, where no site can: how often a loop over fields of an element goes on at most, and
+    that a value picks one of the fields known."""
 
     def alike(self, site: Site, other: Site) -> bool:
         """Returns whether what ``site`` and ``other`` start are indices of one element each, in structures that share their
@@ -174,6 +177,8 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
         relayout = relayouts[names[key]]
         size, seen = relayout.structure.element_bytes, partial(places_of, access, relayout, binding)
         runs = runs_over_fields(access.address, chain, size, seen)
+        if not runs and len({(a.address.const - a.part) % size for a in copies[key]}) == 1:
+            runs = planner.picked(access, chain, relayout, binding)
         if key in others:
             offset = (others[key][1] + access.part) % relayout.structure.element_bytes
         else:
@@ -225,7 +230,7 @@ class _Planner:
 
     def result(self, lifted: Lifted) -> RemapPlan:
         """The whole plan."""
-        over_fields = {counter for place in self.places.values() for counter, _ in place.along}
+        over_fields = {atom for place in self.places.values() for atom, _ in place.along}
         found = ((loop.uid, self._strip_block(loop)) for loop in _loops_of_elements(lifted.body, over_fields))
         blocks = {uid: block for uid, block in found if block}
         written, loaded = frozenset(self.written), frozenset(self.by_pointer)
@@ -245,16 +250,16 @@ class _Planner:
         """Places ``access``, which goes to byte ``offset`` of an element, if ``tested`` shows that it goes to one, and
         stands in the loops ``chain``. It was seen to move by ``walked`` bytes at a time."""
         structure = relayout.structure
-        cut = self._cut(access, chain, relayout, frozenset(run.counter for run in runs), walked)
+        cut = self._cut(access, chain, relayout, frozenset(atom for run in runs for atom, _ in run.parts), walked)
         before = self._statement_before(access, chain, relayout, cut)
         start = Linear(access.address.const - structure.origin - offset, cut.fixed)
-        bounds = tuple(self._bounds(runs, chain, cut.depth))
+        bounds = tuple(self._bounds(access, runs, chain, cut.depth))
         site = self._site(before, Site(self.count, relayout, start, (*cut.given, *bounds), tested))
         if moves_as_one(relayout):
             pieces: tuple[RunPiece, ...] = (in_one(access, relayout, start, site.offset),)
         else:
             pieces = field_pieces(access, offset, relayout)
-        along: tuple[tuple[Val, int], ...] = ()
+        along: tuple[tuple[Operand, int], ...] = ()
         if runs:
             where = described(access, relayout)
             along = even_moves(pieces, offset, runs, lambda at: field_pieces(access, at, relayout), where)
@@ -264,18 +269,36 @@ class _Planner:
             for _, moved in distances(runs):
                 self.written.update((structure.id, number) for number in covered_fields(access, offset + moved, relayout))
 
-    def _bounds(self, runs: Sequence[Run], chain: tuple[LiftedLoop, ...], depth: int) -> Iterator[Given]:
+    def picked(self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, binding: Binding) -> tuple[Run, ...]:
+        """The value that picks a field for ``access``, where there is one. What alone leads from element to element picks
+        none: it is an index into numbers of which several make up an element."""
+        structure, traced = relayout.structure, places_of(access, relayout, binding)
+        terms = self.levels.terms(access)
+        runs = picked_fields(terms, structure.element_bytes, traced)
+        picking = {atom for run in runs for atom, _ in run.parts}
+        if not picking or not chain or any(self.levels.level(atom, chain) >= 0 for atom, _ in terms if atom not in picking):
+            return runs
+        low, high = hull(binding.stream_in(key_of(access), structure.id))
+        return runs if high - low < structure.element_bytes else ()
+
+    def _bounds(self, access: Access, runs: Sequence[Run], chain: tuple[LiftedLoop, ...], depth: int) -> Iterator[Given]:
         """How often loops over fields go on at most. What is only known behind the site, as of an element that has its own
-        number of them, is asked before the loop itself."""
+        number of them, is asked before the loop itself, and which field is picked where that is known."""
         for run in runs:
-            if run.bound is not None:
-                given = Given(run.bound, run.trip, most=True)
-                if self.levels.level(run.bound, chain) <= depth:
-                    yield given
-                    continue
-                loop = next(loop for loop in chain if loop.counter == run.counter)
-                found = self.bounds.setdefault(loop.uid, [])
-                found += [given] if given not in found else []
+            if run.bound is None:
+                continue
+            given = Given(run.bound, run.most, most=True)
+            before: Item
+            if isinstance(run.bound, Linear):
+                known = max(self.levels.level(atom, chain) for atom, _ in run.parts)
+                before = chain[known + 1] if known + 1 < len(chain) else access
+            elif self.levels.level(run.bound, chain) > depth:
+                before = next(loop for loop in chain if (loop.counter, 1) in run.parts)
+            else:
+                yield given
+                continue
+            found = self.bounds.setdefault(before.uid, [])
+            found += [given] if given not in found else []
 
     def _cut(
         self,
@@ -408,7 +431,7 @@ def _with_loops(body: Sequence[Item], chain: tuple[LiftedLoop, ...]) -> Iterator
             yield from _with_loops(item.body, (*chain, item))
 
 
-def _loops_of_elements(body: Sequence[Item], over_fields: set[Val]) -> Iterator[LiftedLoop]:
+def _loops_of_elements(body: Sequence[Item], over_fields: set[Operand]) -> Iterator[LiftedLoop]:
     """The innermost loops, but for those over fields."""
     for item in body:
         if isinstance(item, LiftedLoop) and item.counter not in over_fields:

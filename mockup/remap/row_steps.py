@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Relayout
-from layout_advise.mockup.ir.lifted import Imm, Let, Operand, Val
+from layout_advise.mockup.ir.lifted import Imm, Let, Linear, Operand, Val
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
     """An assumption of a new address: ``operand`` is ``value``, or no more than that (``most``)."""
 
-    operand: Operand
+    operand: Operand | Linear
     value: int
     most: bool = False
 

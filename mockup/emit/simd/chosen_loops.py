@@ -42,6 +42,7 @@ def simd_loops(lifted: Lifted, placed: RemapPlan, settings: EmitSettings) -> Sim
         try:
             _check_tests(loop, placed)
             found = analyse_iterations(loop, lifted)
+            _check_picked(loop, placed, found)
             if vector_bytes is None:
                 _check_blocks(loop, found, blocks)
         except NotVectorisedError as error:
@@ -65,6 +66,15 @@ def _check_tests(loop: LiftedLoop, placed: RemapPlan) -> None:
     if tested is not None:
         where = f"the loop at {loop.head:#x} runs no iterations side by side"
         raise NotVectorisedError(where, f"the reference at {tested.origin.pc:#x} touches other memory too")
+
+
+def _check_picked(loop: LiftedLoop, placed: RemapPlan, found: SimdIterations) -> None:
+    """Raises NotVectorisedError where iterations of ``loop`` that run side by side go to different fields of elements."""
+    for access in accesses(loop.body):
+        place = placed.places.get(access.uid)
+        if place is not None and any(found.varies(atom) for atom, _ in place.along):
+            where = f"the loop at {loop.head:#x} runs no iterations side by side"
+            raise NotVectorisedError(where, f"the reference at {access.origin.pc:#x} goes to another field in each")
 
 
 def _check_blocks(loop: LiftedLoop, found: SimdIterations, blocks: Sequence[int]) -> None:

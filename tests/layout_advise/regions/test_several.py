@@ -194,7 +194,7 @@ def test_a_cold_region_is_begun_early_only(share: float, now: float, late: bool,
     """cadical: 6 % of the samples were studied for three minutes, after 90 %, until the run was stopped."""
     time = RunTime()
     start = cast(Any, SimpleNamespace(time=time))
-    search = side_by_side.Search(start, 100.0, 200.0, [], set(), 0, RunSeconds(60.0, 0.8))
+    search = side_by_side.Search(start, 100.0, 200.0, [], set(), 0, RunSeconds(60.0, 0.8), [])
     monkeypatch.setattr("time.monotonic", lambda: now)
     time.answered = CHOOSE.mostly_answered
     assert search.is_late(share) == late
