@@ -15,7 +15,7 @@ from layout_advise.choose.policy import CHOOSE
 from layout_advise.decide.decision import Decision, leading
 from layout_advise.decide.gain_words import with_more, with_peers
 from layout_advise.decide.live import LiveOnly, decide_live
-from layout_advise.decide.loop import loop_advice, with_loop
+from layout_advise.decide.loop import compiled_in, loop_advice, with_loop
 from layout_advise.decide.mixture import Portion
 from layout_advise.decide.obstacles import obstacle, truncated, unlifted, unlike_program, unrecorded
 from layout_advise.decide.policy import DECIDE
@@ -46,7 +46,7 @@ from layout_advise.describe.studied import (
     conditions_of,
     modelled_conditions,
 )
-from layout_advise.errors import SnapshotError, TraceError
+from layout_advise.errors import NotLiftedError, SnapshotError, TraceError
 from layout_advise.further_calls import AtKind, fastest_first, made_here, traces_ahead, verify_further_and_kinds
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
@@ -386,7 +386,9 @@ def _write_times(case: Case, decision: Decision) -> None:
 
 def _completed(decision: Decision, case: Case, proposed: Proposed, others: Others) -> Verdict:
     """The verdict with what it means for the program, which kind of change pays, and which layouts would do as well."""
-    advice = loop_advice(decision, DECIDE.smallest_gain(decision.snapshot))
+    source, seen = proposed.source, proposed.seen
+    called = () if isinstance(source, NotLiftedError) else compiled_in(seen.region, seen.trace, source.lifted)
+    advice = loop_advice(decision, DECIDE.smallest_gain(decision.snapshot), called)
     verdict = with_loop(_for_program(decision.verdict, case), advice, case.profiled.name)
     verdict = with_untried_kinds(verdict, proposed.seen, others)
     # what converting costs is timed around a batch, not a call, and at calls of one kind only

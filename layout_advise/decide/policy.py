@@ -37,6 +37,13 @@ class DecidePolicy:
         "The unchanged layout without vectors must be slower than this for losses of scalar mock-ups to say nothing.",
         4,
     )
+    least_inlined: float = limit(
+        1.1,
+        "ratio",
+        "What the unchanged mock-up must gain at least for the functions that it has in it to be advised there: below that "
+        "it is a mock-up's doubt.",
+        119,
+    )
     place_spread: float = limit(
         1.15,
         "ratio",

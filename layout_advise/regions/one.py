@@ -70,8 +70,10 @@ def _watched(start: RunContext, profiled: Profiled) -> Case:
         progress.step("looking for a loop that is entered more often")
         found = find_loop(settings, main, profiled, stdin)
         if not isinstance(found, str):
-            profiled, seen, chosen = found
-            progress.note(f"hotspot: {profiled.name} ({profiled.share:.0%} of the samples)")
+            profiled, seen, chosen = _or_chunk(start, profiled, found)
+            chunk = profiled.entry.chunk
+            part = f", {chunk:,} iterations at a time" if chunk else ""
+            progress.note(f"hotspot: {profiled.name}{part} ({profiled.share:.0%} of the samples)")
         else:
             no_loop = found
     if beyond is not None and profiled.nest is None:
@@ -83,6 +85,19 @@ def _watched(start: RunContext, profiled: Profiled) -> Case:
     progress.step("recording calls, which are too short to be timed one by one")
     chosen, batch = plan_short_calls(settings, profiled, stdin, seen, chosen)
     return case.unbatched(batch) if isinstance(batch, str) else replace(case, chosen=chosen, batch=batch)
+
+
+def _or_chunk(
+    start: RunContext, profiled: Profiled, found: tuple[Profiled, Probe, ChosenCall]
+) -> tuple[Profiled, Probe, ChosenCall]:
+    """The loop ``found`` in the hotspot; where an entry of it is too short to be timed, a chunk of the iterations of a loop
+    around it, if there is one: it holds many such entries."""
+    chosen = found[2]
+    if chosen.in_situ_ns is None or chosen.in_situ_ns >= CHOOSE.short_call_ns:
+        return found
+    start.progress.step("looking for a chunk of the iterations of a loop, as entries are too short")
+    chunk = find_chunk(start.settings, start.main, profiled, start.stdin)
+    return found if isinstance(chunk, str) else chunk
 
 
 def study_in_time(case: Case, time: RunTime) -> tuple[Case, Studied | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
@@ -68,7 +69,7 @@ class LoopNest:
 def hottest_nests(function: Region, samples: Mapping[int, int], chunk: int = 0) -> Iterator[LoopNest | NotLiftedError]:
     """The nests on the way from the hottest outermost loop to its hottest innermost one, the outermost first; where one of
     them is no region with one entry, the reason. ``function`` is at load base 0, ``samples`` counts addresses in it. With
-    ``chunk`` each is entered at its head, for so many iterations."""
+    ``chunk`` each is entered at its head, for so many iterations: one that the function enters in several ways, too."""
     # a loop with two entries elsewhere in the function is no obstacle
     cfg = build_cfg(function, strict=False, indirect_calls=True)
     live = Liveness(cfg)
@@ -77,6 +78,8 @@ def hottest_nests(function: Region, samples: Mapping[int, int], chunk: int = 0) 
     while True:
         inner = [loop for loop in cfg.loops if loop.parent == parent]
         weights = {loop.head: _weight(cfg, loop, samples) for loop in inner}
+        if chunk:
+            yield from _turned_in_chunks(cfg, parent, max(weights.values(), default=0), samples, live, constant, chunk)
         if not inner or not max(weights.values()):
             return
         loop = max(inner, key=lambda one: weights[one.head])
@@ -89,6 +92,31 @@ def hottest_nests(function: Region, samples: Mapping[int, int], chunk: int = 0) 
 
 def _weight(cfg: Cfg, loop: NaturalLoop, samples: Mapping[int, int]) -> int:
     return sum(samples.get(insn.address, 0) for block in loop.blocks for insn in cfg.blocks[block].insns)
+
+
+def _turned_in_chunks(
+    cfg: Cfg,
+    parent: int | None,
+    least: int,
+    samples: Mapping[int, int],
+    live: Liveness,
+    constant: ReadOnly,
+    chunk: int,
+) -> Iterator[LoopNest | NotLiftedError]:
+    """The cycles in the loop ``parent`` that are entered in several ways, and have no fewer samples than ``least``: once for
+    each set of loops within, from the first place on that can be stopped at, or why there is none."""
+    around = next((loop.blocks - {parent} for loop in cfg.loops if loop.head == parent), cfg.blocks)
+    for ways in chain.from_iterable(cfg.graph.turned_loops(around)):
+        refused = None
+        for loop in ways if _weight(cfg, ways[0], samples) >= max(1, least) else ():
+            try:
+                yield _in_chunks(cfg, loop, live, constant, chunk)
+                break
+            except NotLiftedError as error:
+                refused = refused or error
+        else:
+            if refused is not None:
+                yield refused
 
 
 def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> LoopNest:

@@ -5,7 +5,7 @@ Terms as in Aho, Lam, Sethi and Ullman, Compilers, section 9.6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import networkx as nx
@@ -81,6 +81,31 @@ class FlowGraph:
             found.append(NaturalLoop(head, body, tuple(latches[head]), exits, parent))
         return tuple(found)
 
+    def turned_loops(self, within: Collection[int]) -> Iterator[tuple[tuple[NaturalLoop, ...], ...]]:
+        """The cycles among the nodes ``within`` that are entered at several of them, of which none dominates the others, as
+        compilers leave them that copy a loop's test: each as the loops that it would be if it were entered at one node only,
+        which every way round it passes, but for those of natural loops without that node. Those with the same ways beside
+        them are told together, and first those with most."""
+        known = [loop.blocks for loop in self.natural_loops()]
+        edges = [(a, b) for a in within for b in self.successors[a] if b in within]
+        graph: nx.DiGraph[int] = nx.DiGraph(edges)
+        for part in map(frozenset, nx.strongly_connected_components(graph)):
+            entries = [n for n in part if n == self.order[0] or any(p not in part for p in self.predecessors[n])]
+            if len(entries) > 1:
+                inside = {node: [after for after in self.successors[node] if after in part] for node in part}
+                found: dict[frozenset[int], list[NaturalLoop]] = {}
+                for head in (node for node in self.order if node in part):
+                    beside = _cycles_beside(head, inside)
+                    deeper = frozenset[int]().union(*(blocks for blocks in known if blocks < part and head not in blocks))
+                    if beside <= deeper and flow_graph(head, inside).second_entry() is None:
+                        found.setdefault(beside, []).append(self._turned(head, part))
+                yield tuple(tuple(found[beside]) for beside in sorted(found, key=len, reverse=True))
+
+    def _turned(self, head: int, part: frozenset[int]) -> NaturalLoop:
+        latches = tuple(node for node in self.predecessors[head] if node in part)
+        exits = tuple((a, b) for a in self.order if a in part for b in self.successors[a] if b not in part)
+        return NaturalLoop(head, part, latches, exits, None)
+
     def _body(self, head: int, tails: list[int]) -> frozenset[int]:
         body = {head, *tails}
         work = [tail for tail in tails if tail != head]
@@ -90,6 +115,13 @@ class FlowGraph:
                     body.add(before)
                     work.append(before)
         return frozenset(body)
+
+
+def _cycles_beside(head: int, inside: Mapping[int, Iterable[int]]) -> frozenset[int]:
+    """The nodes of cycles that do not pass ``head``."""
+    rest: nx.DiGraph[int] = nx.DiGraph([(a, b) for a in inside for b in inside[a] if head not in (a, b)])
+    cycles = (part for part in nx.strongly_connected_components(rest) if len(part) > 1 or rest.has_edge(*part, *part))
+    return frozenset[int]().union(*cycles)
 
 
 def flow_graph(entry: int, successors: Mapping[int, Iterable[int]]) -> FlowGraph:

@@ -12,6 +12,7 @@ import pytest
 from layout_advise.config import Settings
 from layout_advise.describe.studied import InBatches, LongCall, Studied
 from layout_advise.observe.case import Case
+from layout_advise.progress import Progress
 from layout_advise.regions import one
 from layout_advise.regions.run_seconds import RunTime
 
@@ -58,3 +59,21 @@ def test_no_study_is_taken_up_again_that_would_end_too_late(monkeypatch: pytest.
         now[0] = 0.0
         assert one.study_in_time(case, RunTime(until, until))[1] is not None
         assert now[0] == ends
+
+
+@pytest.mark.parametrize(("entry_ns", "taken"), [(785.0, "chunk"), (40_000.0, "loop"), (None, "loop")])
+def test_a_chunk_of_a_loop_is_taken_where_entries_of_the_loop_in_it_are_too_short(
+    monkeypatch: pytest.MonkeyPatch, entry_ns: float | None, taken: str
+) -> None:
+    """prodigal's ``dprog``: called twice, and its inner loop 300,000 times for 785 ns."""
+
+    def region(name: str, chunk: int, ns: float | None) -> Any:
+        profiled = SimpleNamespace(name=name, share=0.5, nest=name, entry=SimpleNamespace(chunk=chunk))
+        return profiled, SimpleNamespace(calls=9000), SimpleNamespace(in_situ_ns=ns)
+
+    monkeypatch.setattr(one, "probe_calls", lambda *_: (SimpleNamespace(calls=2), None))
+    monkeypatch.setattr(one, "find_loop", lambda *_: region("loop", 0, entry_ns))
+    monkeypatch.setattr(one, "find_chunk", lambda *_: region("chunk", 1000, 1e7))
+    run = SimpleNamespace(region=lambda name: name)
+    start = one.RunContext(Settings(("./app",), Path("run")), NOTHING, None, cast("Any", run), Path(), Progress(quiet=True))
+    assert one.watch(start, cast("Any", SimpleNamespace(name="dprog", nest=None))).profiled.name == taken

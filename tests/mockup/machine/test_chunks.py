@@ -15,7 +15,7 @@ from layout_advise.errors import NotLiftedError, SnapshotError
 from layout_advise.layoutalgebra.sets.nests import FoldedStream
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.mockup.ir.effects import Gpr
-from layout_advise.mockup.ir.lifted import everything
+from layout_advise.mockup.ir.lifted import LiftedLoop, everything
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.loop_regions import LoopNest, hottest_nests
 from layout_advise.reports.model.contract import read_report
@@ -275,3 +275,62 @@ def test_the_whole_road(program: Path, tmp_path: Path) -> None:
     assert good
     assert all(c.verification is not None and c.verification.calls == 3 for c in good)
     assert any(term.term == "counting" for c in hotspot.candidates for term in c.error_budget)
+
+
+TWO_WAYS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+typedef struct { double value, sum; long pad[4]; } node;
+__attribute__((noipa)) void windows(node *nodes, long n)
+{
+    long i = 0, from;
+    if (n > 900)
+        goto far;
+near:
+    from = 0;
+    asm volatile("" : "+r"(from));
+    goto both;
+far:
+    from = i > 16 ? i - 16 : 0;
+    asm volatile("" : "+r"(from));
+both:
+    for (long k = from; k < i; k++)
+        nodes[i].sum += nodes[k].value;
+    if (++i < n) {
+        if (nodes[i].pad[0])
+            goto far;
+        goto near;
+    }
+    nodes[0].sum = nodes[n - 1].value * 0.5;
+}
+int main(int argc, char **argv)
+{
+    long n = atol(argv[1]);
+    node *nodes = calloc(n, sizeof *nodes);
+    for (long i = 0; i < n; i++)
+        nodes[i] = (node){i % 7, 0, {i % 3}};
+    windows(nodes, n);
+    printf("%.17g %d\n", nodes[n - 1].sum, argc);
+}
+"""
+
+
+def test_a_loop_that_is_entered_in_two_ways_is_taken_where_these_meet(tmp_path: Path) -> None:
+    """prodigal's ``dprog``: no chunk was found but of its inner loop, an iteration of which takes 4 ns."""
+    (tmp_path / "windows.c").write_text(TWO_WAYS)
+    subprocess.run(["gcc", "-g", "-O2", "-o", str(tmp_path / "windows"), str(tmp_path / "windows.c")], check=True)
+    binary = ElfBinary.open_module(str(tmp_path / "windows"))
+    function = binary.find("windows")
+    samples = dict.fromkeys(range(function.start, function.start + function.size), 1)
+    entered = list(hottest_nests(binary.region(function, 0), samples))
+    assert len([nest for nest in entered if isinstance(nest, LoopNest)]) == 1  # the inner one
+    run = SampleRun(0, None, 1.0, np.empty(0, np.uint64), ())
+    passed = []
+    for outer in hottest_nests(binary.region(function, 0), samples, 50):
+        assert isinstance(outer, LoopNest), outer
+        hotspot = Profiled(run, (), (), binary, function, 1.0, outer)
+        passed.append(probe([str(tmp_path / "windows"), "1001"], hotspot.entry, timeout=60).passages)
+        lifted = lift(outer.region(binary.region(function, 0)), outs=outer.outs)
+        assert len(passed) > 2 or sum(isinstance(item, LiftedLoop) for item in everything(lifted.body)) > 1
+    # gcc 12 makes one loop of the far ones, in another of both, which is passed each third time
+    assert {1001, 333} <= set(passed)
