@@ -58,7 +58,7 @@ def compiled_in(region: Region, trace: Trace, lifted: Lifted) -> tuple[str, ...]
 def loop_advice(decision: Decision, bound: float, called: Sequence[str] = ()) -> LoopAdvice | None:
     """The form of the unchanged layout that gains most over the original, where it gains more than ``bound`` in all times
     there are, and over the unchanged mock-up, too; None where none does. Where the region makes calls of ``called``, which
-    the mock-ups have in them, what that gains is advised, alone or with the form."""
+    the mock-ups have in them, that is a part of the form, and is advised alone where it gains alone."""
     measured = [t for t in (decision.first, decision.again or decision.ablation) if t is not None]
     plain = _everywhere(measured, ORIGINAL, IDENTITY, decision)
     inlined = bool(called) and plain is not None and plain.lo > DECIDE.least_inlined
@@ -70,7 +70,7 @@ def loop_advice(decision: Decision, bound: float, called: Sequence[str] = ()) ->
     best = max(found, key=lambda form: found[form].median, default=None)
     put = _put(called)
     if best is not None:
-        text = f"{HOW[best]}, and {put}" if inlined else HOW[best]
+        text = f"{HOW[best]}, and {put}" if called else HOW[best]
         return LoopAdvice(str(best), _interval(found[best]), text)
     if inlined and plain is not None:
         return LoopAdvice(str(IDENTITY), _interval(plain), put)

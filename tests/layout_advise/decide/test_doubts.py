@@ -491,10 +491,11 @@ def test_what_blocks_of_the_loop_gain_with_the_layout_unchanged_is_not_the_layou
         (520.0, 519.0, ("mer_ndx", "test"), "identity", 1.92, "compile `mer_ndx` and `test` into it"),
         (520.0, 400.0, ("test",), "identity-restrict", 2.5, "declare its pointers `restrict`, and compile `test` into it"),
         (520.0, 400.0, (), "identity-restrict", 1.3, "declare its pointers `restrict`"),
+        (1300.0, 700.0, ("test",), "identity-restrict", 1.43, "declare its pointers `restrict`, and compile `test` into it"),
         (950.0, 949.0, ("test",), None, 0.0, ""),
         (520.0, 519.0, (), None, 0.0, ""),
     ],
-    ids=["calls", "both", "no-calls", "little", "neither"],
+    ids=["calls", "both", "no-calls", "slower-without", "little", "neither"],
 )
 def test_what_calls_in_the_mockup_gain_is_told_as_that(
     monkeypatch: pytest.MonkeyPatch,
