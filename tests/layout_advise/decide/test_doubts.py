@@ -485,36 +485,6 @@ def test_what_blocks_of_the_loop_gain_with_the_layout_unchanged_is_not_the_layou
     assert "1.69 times with its loop cut into such blocks and the layout unchanged" in better.verdict.text
 
 
-@pytest.mark.parametrize(
-    ("plain", "restrict", "called", "form", "gain", "text"),
-    [
-        (520.0, 519.0, ("mer_ndx", "test"), "identity", 1.92, "compile `mer_ndx` and `test` into it"),
-        (520.0, 400.0, ("test",), "identity-restrict", 2.5, "declare its pointers `restrict`, and compile `test` into it"),
-        (520.0, 400.0, (), "identity-restrict", 1.3, "declare its pointers `restrict`"),
-        (1300.0, 700.0, ("test",), "identity-restrict", 1.43, "declare its pointers `restrict`, and compile `test` into it"),
-        (950.0, 949.0, ("test",), None, 0.0, ""),
-        (520.0, 519.0, (), None, 0.0, ""),
-    ],
-    ids=["calls", "both", "no-calls", "slower-without", "little", "neither"],
-)
-def test_what_calls_in_the_mockup_gain_is_told_as_that(
-    monkeypatch: pytest.MonkeyPatch,
-    plain: float,
-    restrict: float,
-    called: tuple[str, ...],
-    form: str | None,
-    gain: float,
-    text: str,
-) -> None:
-    """prodigal: 1.92 times as fast with what it calls compiled in, told as a doubt about the mock-up."""
-    decision = contest(monkeypatch, {**TIMES, IDENTITY: plain, IDENTITY_RESTRICT: restrict, C1: 515.0})
-    advice = loop_advice(decision, 1.05, called)
-    assert (advice.form if advice is not None else None) == form
-    if advice is not None:
-        assert advice.gain.median == pytest.approx(gain, rel=0.03)
-        assert advice.text.startswith(text)
-
-
 def test_what_the_unchanged_layout_gains_without_vectors_is_not_the_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A molecular dynamics code in Fortran: gcc -O2 makes vectors of three components that stall."""
     times = {**TIMES, SCALAR: 710.0, LAYOUT_SCALAR: 700.0, C1: 730.0}
