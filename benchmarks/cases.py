@@ -47,11 +47,12 @@ def hot_split(candidate: CandidateReport) -> bool:
 
 
 def grouped(*groups: str) -> Match:
-    """The used fields in structures of their own, these together (space between names)."""
+    """The used fields in structures of their own, these together (space between names), and none in blocks."""
     wanted = {frozenset(group.split()) for group in groups}
 
     def match(candidate: CandidateReport) -> bool:
-        return "split" in candidate.families and {frozenset(names) for names in candidate.arrays} == wanted
+        plain = "split" in candidate.families and "aosoa" not in candidate.families
+        return plain and {frozenset(names) for names in candidate.arrays} == wanted
 
     return match
 

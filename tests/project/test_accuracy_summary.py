@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -121,3 +121,11 @@ def test_every_version_is_an_example() -> None:
         assert len(case.versions) >= 3
         for program in (name, *case.versions):
             assert (accuracy.EXAMPLES / name / f"{program}.c").is_file()
+
+
+@pytest.mark.parametrize(("families", "fits"), [(("split", "compact"), True), (("aosoa", "split", "compact"), False)])
+def test_groups_in_blocks_are_not_those_of_a_version_without(families: tuple[str, ...], fits: bool) -> None:
+    """imaging: 0.70 was told for a version that gains 1.43."""
+    candidate = SimpleNamespace(families=families, arrays=(("a", "b"), ("c",)))
+    assert script("cases").grouped("a b", "c")(candidate) is fits
+    assert not script("cases").grouped("a", "b c")(candidate)
