@@ -10,7 +10,6 @@ class Reason(StrEnum):
 
     MEASURED_GAIN = "measured-gain"
     NO_GAIN = "no-gain"
-    LITTLE_LEFT = "little-left"
     NO_PROGRAM_GAIN = "no-program-gain"
     NO_RULE_APPLIES = "no-rule-applies"
     ADVISED_LAYOUT = "advised-layout"
@@ -48,7 +47,7 @@ class Reason(StrEnum):
     UNDECIDED_YET = ""
 
 
-MEASURED = frozenset((Reason.MEASURED_GAIN, Reason.NO_GAIN, Reason.LITTLE_LEFT, Reason.NO_PROGRAM_GAIN))
+MEASURED = frozenset((Reason.MEASURED_GAIN, Reason.NO_GAIN, Reason.NO_PROGRAM_GAIN))
 """Reasons of an answer that rests on measured times."""
 TELLS_NOTHING = frozenset((Reason.NOTHING_MEASURED, Reason.NO_RULE_APPLIES, Reason.STRUCTURE_UNCLEAR))
 """With these, nothing is known of any layout."""

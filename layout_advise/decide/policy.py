@@ -37,12 +37,6 @@ class DecidePolicy:
         "The unchanged layout without vectors must be slower than this for losses of scalar mock-ups to say nothing.",
         4,
     )
-    little_left: float = limit(
-        1.05,
-        "times the least gain",
-        "Where no layout is likely to gain, upper ends up to here leave a ``keep``, too, once all is measured.",
-        120,
-    )
     least_inlined: float = limit(
         1.1,
         "ratio",

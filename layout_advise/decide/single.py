@@ -20,7 +20,7 @@ from layout_advise.decide.requests import (
     time_code,
     time_in_program,
 )
-from layout_advise.decide.verdict import VerdictContext, confirm, decide, reaching, with_little_left
+from layout_advise.decide.verdict import VerdictContext, confirm, decide, reaching
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
 from layout_advise.measure.live_outcome import LiveTrial
@@ -70,8 +70,7 @@ def decide_single(times: FirstTimes, in_situ_ns: float | None, context: VerdictC
         decision = Decision(now.timings, None, around.mode, decide((), context), None, context.snapshot)
     else:
         decision = yield from _decided(now, context)
-    verdict = with_little_left(decision.verdict, [*decision.results, *times.contest.unmeasured], context)
-    return replace(decision, verdict=verdict, in_situ_ns=in_situ_ns, alike=around.alike)
+    return replace(decision, in_situ_ns=in_situ_ns, alike=around.alike)
 
 
 def _results(times: FirstTimes, around: Circumstances, code: Timings | None = None) -> _Results:

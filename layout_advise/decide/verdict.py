@@ -176,29 +176,6 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
     return Verdict("keep", None, None, Reason.NO_GAIN, text, interval=interval, about=best.id)
 
 
-def with_little_left(verdict: Verdict, candidates: Sequence[Measured], context: VerdictContext) -> Verdict:
-    """``verdict``; where it leaves open what is little, a ``keep``: of no layout a gain is likely, and the most that all
-    doubts together leave of any is not much more than the least gain (decision 120)."""
-    near = reaching(candidates, context)
-    open_ = verdict.action == "undecided" and verdict.doubt is not None and verdict.reason != Reason.NOT_CONFIRMED
-    most = DECIDE.little_left * context.bound
-    if not open_ or not near or any(c.middle() > 1.0 or (c.ceiling() or math.inf) > most for c in near):
-        return verdict
-    best = max(near, key=lambda c: (c.ceiling() or 0.0, c.id))
-    unmeasured = [c for c in candidates if c.ceiling() is None]
-    tried = len({c.layout for c in candidates if c.ceiling() is not None})
-    many = f"of {tried} other layouts that were measured none" if tried > 1 else "the other layout that was measured"
-    lo, hi, widest = best.floor(), best.ceiling() or 0.0, best.widest
-    assert widest is not None
-    text = (
-        f"Keep it: {many} is likely to gain{',' if tried > 1 else ''} and the most that is left is {times(hi)} times "
-        f"({best.known}: {times(lo)} to {times(hi)}). {doubt_words(widest)}{_form(candidates, context)}"
-    )
-    text += f" {named(unmeasured)} could not be measured{_why(unmeasured)}." if unmeasured else ""
-    interval = Interval(best.middle(), lo, hi, None)
-    return Verdict("keep", None, None, Reason.LITTLE_LEFT, text, interval=interval, about=best.id)
-
-
 def _why(unmeasured: Sequence[Measured]) -> str:
     return next((f" ({c.reason})" for c in unmeasured if c.reason), "")
 

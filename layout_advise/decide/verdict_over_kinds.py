@@ -11,7 +11,7 @@ from layout_advise.decide.decision import Decision, KindTimes, measured, unrolle
 from layout_advise.decide.live import Settled, lived, settled
 from layout_advise.decide.mixture import Portion, harms, mixed, sentence, with_kinds
 from layout_advise.decide.requests import Asking, MeasureAgain, measure_again, time_in_program
-from layout_advise.decide.verdict import VerdictContext, confirm, decide, identity_problem, undecided, with_little_left
+from layout_advise.decide.verdict import VerdictContext, confirm, decide, identity_problem, undecided
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
 from layout_advise.measure.live_outcome import LiveTrial
@@ -77,7 +77,6 @@ def decide_over_kinds(races: Sequence[KindRace], left_out: Sequence[Portion], co
     )
     decision, verdict = replace(decision, results=found.results, trials=found.trials), found.verdict
     if verdict.action != "change":
-        verdict = with_little_left(verdict, [*decision.results, *contest.unmeasured], context)
         best = max(kinds, key=lambda name: _middle(_mixed(runs, kinds[name])), default=None)
         if best is None:
             return replace(decision, verdict=verdict)

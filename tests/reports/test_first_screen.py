@@ -154,7 +154,7 @@ def test_what_the_program_can_gain_at_most_is_said_of_it() -> None:
 
 def test_every_reason_and_check_has_words() -> None:
     """Reasons of an answer have a sentence of their own."""
-    own = {Reason.MEASURED_GAIN, Reason.NO_GAIN, Reason.LITTLE_LEFT, Reason.NO_RULE_APPLIES, Reason.UNDECIDED_YET}
+    own = {Reason.MEASURED_GAIN, Reason.NO_GAIN, Reason.NO_RULE_APPLIES, Reason.UNDECIDED_YET}
     own |= {Reason.WITHIN_NOISE, Reason.MOCKUP_FORM, Reason.COMPILER_DEPENDENT}  # by the widest doubt
     own |= {Reason.PLACEMENT_DEPENDENT, Reason.SCALAR_MOCKUPS}
     own |= {Reason.ADVISED_LAYOUT}  # by the run before

@@ -36,7 +36,6 @@ VARIABLES = {
 OTHER_ANSWERS = {
     "measured-gain": "a layout is faster, verified and measured again: the interval lies above 1",
     "no-gain": "other layouts were measured, and none is faster",
-    "little-left": "other layouts were measured; none is likely to be faster, and none by more than a tenth",
     "no-program-gain": "single regions are open, but in most of the program's time no layout can gain as much as is advised",
     "advised-layout": "the layout that an earlier run advised is there, and this run's best gained no more (--baseline)",
     "no-rule-applies": "no rule of the layout algebra gives a layout to try",

@@ -9,7 +9,7 @@ import pytest
 
 from layout_advise.decide.budget import Circumstances, with_doubts
 from layout_advise.decide.gain_words import with_more
-from layout_advise.decide.verdict import VerdictContext, confirm, decide, for_program, more_by_blocks, with_little_left
+from layout_advise.decide.verdict import VerdictContext, confirm, decide, for_program, more_by_blocks
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.mode import choose_mode
 from layout_advise.mockup.timing.statistics import Ratio
@@ -39,47 +39,6 @@ UNMEASURED = Measured(variant("c4"), "rejected", None, None)
 def test_a_clear_gain_is_a_change() -> None:
     verdict = decide([LOSS, GAIN], context())
     assert (verdict.action, verdict.candidate) == ("change", "c1")
-
-
-def left(lo: float, middle: float, hi: float) -> Measured:
-    return Measured(variant("c1"), "verified", Ratio(middle, lo, hi, 9), Ratio(middle, lo, hi, 9))
-
-
-@pytest.mark.parametrize(
-    ("candidates", "snapshot", "action"),
-    [
-        ([left(0.96, 0.98, 1.06), LOSS, UNMEASURED], "criu", "keep"),
-        ([left(0.96, 0.98, 1.12), LOSS], "criu", "undecided"),
-        ([left(0.96, 1.01, 1.06), LOSS], "criu", "undecided"),
-        ([left(0.96, 0.98, 1.06), NEAR], "criu", "undecided"),
-        ([left(0.96, 0.98, 1.12), LOSS], "fork", "keep"),
-    ],
-    ids=["little", "more", "likely", "another", "forks"],
-)
-def test_where_little_is_left_and_no_gain_is_likely_the_layout_is_kept(
-    candidates: list[Measured], snapshot: str, action: str
-) -> None:
-    """lame: 0.96 to 1.06 times, undecided in five runs."""
-    open_ = decide(candidates, context(snapshot=snapshot))
-    assert open_.action == "undecided"
-    verdict = with_little_left(open_, candidates, context(snapshot=snapshot))
-    assert verdict.action == action
-    if action == "undecided":
-        assert verdict is open_
-        return
-    assert verdict.reason == "little-left"
-    assert "of 2 other layouts that were measured none is likely to gain, and the most that is left is 1." in verdict.text
-    assert ("c4 could not be measured" in verdict.text) == (UNMEASURED in candidates)
-    assert (verdict.about, verdict.interval and verdict.interval.hi) == ("c1", candidates[0].ceiling())
-
-
-def test_a_change_and_a_gain_that_was_not_confirmed_stay_what_they_are() -> None:
-    change = decide([GAIN], context())
-    assert with_little_left(change, [GAIN], context()) is change
-    second = left(0.96, 0.98, 1.06)
-    gone = confirm(change, second, context())
-    assert gone.action == "undecided"
-    assert with_little_left(gone, [second], context()) is gone
 
 
 def test_the_higher_median_wins_although_its_interval_is_wider() -> None:
