@@ -58,6 +58,10 @@ class SnapshotError(LayoutAdviseError):
     """Parking, dumping or restoring the program failed."""
 
 
+class EntryError(SnapshotError):
+    """The program cannot be stopped where the region is entered; in what calls it, it may be."""
+
+
 class HungError(SnapshotError):
     """The stopped program did not answer in time, and was killed."""
 

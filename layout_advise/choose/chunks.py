@@ -26,11 +26,12 @@ from layout_advise.tracer.sampling.probe import Probe, probe
 
 
 def find_chunk(
-    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None
+    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, most: int = MOST_ITERATIONS
 ) -> tuple[Profiled, Probe, ChosenCall] | str:
-    """Chunks of the outermost loop, on the way to the hottest one, whose iterations are no longer than a chunk is to be, and
-    long enough to be counted beside their work; with their count and times. Of little code, or else the least, as
-    mock-ups are compiled some twenty times. Otherwise why there is none, as the end of a sentence."""
+    """Chunks, of at most ``most`` iterations, of the outermost loop, on the way to the hottest one, whose iterations are no
+    longer than a chunk is to be, and long enough to be counted beside their work; with their count and times. Of little
+    code, or else the least, as mock-ups are compiled some twenty times. Otherwise why there is none, as the end of a
+    sentence."""
     modules = Modules(profiled.run.mappings, main, profiled.module)
     nests, none = nests_of(settings, profiled, modules, MOST_ITERATIONS)
     refused, why = [one for one in nests if isinstance(one, NotLiftedError)], list[str]()
@@ -40,7 +41,7 @@ def find_chunk(
         if whole.share < CHOOSE.least_loop_share:
             continue
         try:
-            found = _in_chunks(settings, whole, stdin)
+            found = _in_chunks(settings, whole, stdin, most)
         except LayoutAdviseError as error:
             found = error.line()
         if not isinstance(found, str):
@@ -50,8 +51,10 @@ def find_chunk(
     return next(iter(why), none)
 
 
-def _in_chunks(settings: Settings, whole: Profiled, stdin: Path | None) -> tuple[Profiled, Probe, ChosenCall] | str:
-    """Chunks of one loop; or why there are none."""
+def _in_chunks(
+    settings: Settings, whole: Profiled, stdin: Path | None, most: int
+) -> tuple[Profiled, Probe, ChosenCall] | str:
+    """Chunks of one loop, of at most so many iterations; or why there are none."""
     assert whole.nest is not None
     counted = probe(settings.command, whole.entry, stdin_path=stdin, timeout=settings.timeout, timed=0)
     if counted.recursive or counted.threads > 1:
@@ -64,11 +67,16 @@ def _in_chunks(settings: Settings, whole: Profiled, stdin: Path | None) -> tuple
         return f"an iteration takes {nanoseconds(each)}"
     if counting > CHOOSE.most_counting * each:
         return f"an iteration takes {nanoseconds(each)}, and counting it up to {nanoseconds(counting)}"
-    chunk = min(max(1, round(CHOOSE.chunk_ns / each)), counted.passages // CHOOSE.fewest_chunks)
+    chunk = min(max(1, round(CHOOSE.chunk_ns / each)), counted.passages // CHOOSE.fewest_chunks, most)
     if not chunk or chunk * each < CHOOSE.short_call_ns:
         return f"it makes {counted.passages:,} iterations of {nanoseconds(each)}, too few"
     found = replace(whole, nest=replace(whole.nest, chunk=chunk))
     seen, chosen = probe_calls(settings, found, stdin)
+    took = chosen.in_situ_ns or 0.0
+    if took > CHOOSE.far * CHOOSE.chunk_ns:  # what the loop calls may have more of the samples than their stacks show
+        chunk = max(1, int(chunk * CHOOSE.chunk_ns / took))
+        found = replace(whole, nest=replace(whole.nest, chunk=chunk))
+        seen, chosen = probe_calls(settings, found, stdin)
     # a chunk begins where the one before it ends: what lies between them is of iterations after the loop was left
     if seen.calls < CHOOSE.fewest_calls or (chosen.between_ns or 0.0) > (chosen.in_situ_ns or 0.0):
         return f"it is left before {chunk:,} iterations are over"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import msgspec
 
@@ -26,6 +27,7 @@ from layout_advise.regions.looked import (
     elsewhere,
     failed_row,
     near,
+    near_failed,
     place_of,
     profiled_of,
     row_of,
@@ -129,15 +131,21 @@ class Search:
 
     def first_answer(self, waiting: Iterable[Profiled | Case]) -> Looked | None:
         """The first of the regions that gives an answer; the others are told of as passed over."""
-        for region in waiting:
+        left = iter(waiting)
+        while (region := next(left, None)) is not None:
             if self.is_late(profiled_of(region).share):
                 return None
+            if place_of(region) in self.known:
+                continue
             name, share = profiled_of(region).name, profiled_of(region).share
             self.start.progress.note(f"looking at {name} ({share:.0%} of the samples)")
+            failed = len(self.failed)
             found = self.look(region)
             if found is not None and found.answers:
                 return found
             self.tried += [found] if found is not None else []
+            for one, error in self.failed[failed:]:
+                left = chain(near_failed(self.start, one, error), left)
         return None
 
 

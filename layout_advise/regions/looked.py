@@ -10,7 +10,7 @@ from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.decide.verdict import undecided
 from layout_advise.describe.studied import Studied
-from layout_advise.errors import LayoutAdviseError
+from layout_advise.errors import EntryError, LayoutAdviseError, NeverCalledError, ProgramError
 from layout_advise.observe.case import Case
 from layout_advise.reasons import MEASURED, Reason
 from layout_advise.regions.one import RunContext, loop_of
@@ -105,6 +105,20 @@ def near(start: RunContext, last: Looked) -> Iterator[Profiled | Case]:
         yield smaller
     if last.reason in CALLERS_MAY_DO and profiled.nest is None and start.settings.hotspot is None:
         yield from callers(profiled, start.main)
+
+
+def near_failed(start: RunContext, profiled: Profiled, error: LayoutAdviseError) -> Iterator[Profiled]:
+    """What may do in the place of a region that cannot be stopped at, or that is entered otherwise: what calls it."""
+    settings = start.settings
+    asked = settings.hotspot is not None or settings.call is not None
+    if isinstance(error, EntryError | NeverCalledError) and profiled.nest is None and not profiled.threaded and not asked:
+        yield from callers(profiled, start.main)
+
+
+def ends_the_run(error: LayoutAdviseError, first: bool, asked: bool) -> bool:
+    """Tells whether what went wrong at a region, the first one or one that the user ``asked`` for, leaves no others to look
+    at: the program cannot be run."""
+    return first and (asked or (isinstance(error, ProgramError) and not isinstance(error, NeverCalledError)))
 
 
 def failed_row(profiled: Profiled, error: LayoutAdviseError) -> PassedOver:

@@ -198,7 +198,9 @@ def with_fewer_accesses(case: Case) -> Case | None:
     progress.step("looking for a loop that makes fewer accesses")
     smaller = loop_of(case, 2 * case.probe.calls) if not case.no_loop else None
     if smaller is None:
-        found = find_chunk(case.settings, case.main, case.profiled, case.stdin)
+        now = case.profiled.entry.chunk
+        most = (now // CHOOSE.fewest_chunks,) if now else ()
+        found = find_chunk(case.settings, case.main, case.profiled, case.stdin, *most)
         smaller = _in_place_of(case, *found) if not isinstance(found, str) else None
         if isinstance(found, str):
             progress.note(f"nor is there a chunk of its iterations to study: {found}")
@@ -206,7 +208,8 @@ def with_fewer_accesses(case: Case) -> Case | None:
         chunk = smaller.profiled.entry.chunk
         part = f", {chunk:,} iterations at a time," if chunk else ""
         progress.note(f"a call makes more accesses than are recorded: {smaller.profiled.name}{part} is looked at")
-        case.space.region.remove()
+        if smaller.space.region != case.space.region:  # else it is a shorter chunk of the same loop
+            case.space.region.remove()
     return smaller
 
 

@@ -22,8 +22,10 @@ from layout_advise.regions.looked import (
     Looked,
     Told,
     elsewhere,
+    ends_the_run,
     failed_row,
     near,
+    near_failed,
     place_of,
     profiled_of,
     row_of,
@@ -79,9 +81,10 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
             case = replace(case, seconds=seconds.of(case.profiled.share))
             case, studied = study_in_time(case, start.time)
         except (ProgramError, SnapshotError, TraceError) as error:
-            if one is profiled and (isinstance(error, ProgramError) or settings.hotspot is not None):
+            if ends_the_run(error, one is profiled, settings.hotspot is not None):
                 raise
             failed.append((profiled_of(one), error))
+            waiting = chain(near_failed(start, profiled_of(one), error), waiting)
             continue
         if studied is None:
             return None

@@ -7,6 +7,7 @@ studied, so that structures get the fields of all of them, and the same layouts 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,13 +16,15 @@ from layout_advise.choose.named_regions import named_regions
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, Sampled
 from layout_advise.config import Settings
-from layout_advise.errors import LayoutAdviseError, NeverCalledError, ProgramError, SnapshotError, TraceError
+from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation, united
 from layout_advise.observe.stage import observe_call
 from layout_advise.propose.proposals import propose
-from layout_advise.propose.shared_candidates import place_of, shared_candidates
+from layout_advise.propose.shared_candidates import place_of as structure_place
+from layout_advise.propose.shared_candidates import shared_candidates
 from layout_advise.reasons import Reason
+from layout_advise.regions.looked import ends_the_run, near_failed, place_of
 from layout_advise.regions.one import RunContext, watch
 from layout_advise.regions.run_seconds import no_less
 from layout_advise.reports.model.contract import PassedOver
@@ -84,14 +87,17 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
     seldom: list[PassedOver] = []
     late: list[PassedOver] = []
     begun = last = own_time()
-    for number, profiled in enumerate(wanted, 1):
+    waiting, known = deque(wanted), {place_of(one) for one in wanted}
+    while waiting:
         now, before, last = own_time(), last, own_time()
-        if number > 1 and start.settings.hotspot is None and (now - begun) + (now - before) > most_seconds(start.settings):
-            late = [PassedOver(one.name, one.share, Reason.NOT_MEASURED, LATE) for one in wanted[number - 1 :]]
+        first = waiting[0] is wanted[0]
+        if not first and start.settings.hotspot is None and (now - begun) + (now - before) > most_seconds(start.settings):
+            late = [PassedOver(one.name, one.share, Reason.NOT_MEASURED, LATE) for one in waiting]
             break
+        number, profiled = 1 + max(0, len(wanted) - len(waiting)), waiting.popleft()
         start.progress.stage("trace", f"looking at region {number} of {len(wanted)}: {profiled.name}")
         try:
-            case = watch(start, profiled, begun + most_seconds(start.settings) if number > 1 else math.inf)
+            case = watch(start, profiled, math.inf if first else begun + most_seconds(start.settings))
             if any(_same_region(case, one) for one, _ in looked):
                 continue
             if case.probe.calls < CHOOSE.fewest_calls:
@@ -101,9 +107,12 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
                 observed = observe_call(case, parked)
             looked.append((observed.case, observed.seen))
         except (ProgramError, SnapshotError, TraceError) as error:
-            if profiled is wanted[0] and isinstance(error, ProgramError) and not isinstance(error, NeverCalledError):
+            if ends_the_run(error, first, asked=False):
                 raise
             failed.append((profiled, error))
+            instead = [one for one in near_failed(start, profiled, error) if place_of(one) not in known]
+            known.update(map(place_of, instead))
+            waiting.extendleft(reversed(instead))
     cases = _shared(looked, start.settings.candidates)
     kept = {case.profiled.name for case in cases}
     plain = [one.profiled for one, _ in looked if one.profiled.name not in kept]
@@ -140,9 +149,9 @@ def _shared(looked: Sequence[tuple[Case, Observation]], budget: int) -> tuple[Ca
 
 def _beside(number: int, looked: Sequence[tuple[Case, Observation]]) -> tuple[Observation, ...]:
     """The calls of other regions that touch a structure of this one."""
-    own = {place_of(structure) for structure in looked[number][1].structures}
+    own = {structure_place(structure) for structure in looked[number][1].structures}
     return tuple(
         seen
         for other, (_, seen) in enumerate(looked)
-        if other != number and own & {place_of(structure) for structure in seen.structures}
+        if other != number and own & {structure_place(structure) for structure in seen.structures}
     )

@@ -8,7 +8,7 @@ What follows from the times: :mod:`layout_advise.mockup.timing.timings`, :mod:`l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from layout_advise.errors import SnapshotError
@@ -62,7 +62,10 @@ def measure(
             continue
         done = own_time()
         if len(timings.steady) == 1 and plan.seconds:
-            plan = in_time(plan, plan.seconds / max(plan.restores * (done - begun), 1e-9))
+            processes = plan.seconds / max(done - begun, 1e-9)
+            plan = in_time(plan, processes)
+            if drop and plan.finalists is not None and processes < TIMING.fewest:
+                timings, alive = _without(timings, alive, _beyond_finalists(timings, alive, plan))
         progress(len(timings.steady), plan.restores)
         begun += own_time() - done  # a benchmark runs other programs here
         if drop and len(timings.steady) >= TIMING.drop_after:
@@ -80,14 +83,18 @@ def is_over(plan: TimingPlan, processes: int, spent: float) -> bool:
     return spent > plan.seconds and (processes >= plan.fewest or (spent > 2 * plan.seconds and processes >= TIMING.fewest))
 
 
-def in_time(plan: TimingPlan, part: float) -> TimingPlan:
-    """The plan with fewer rounds, and then shorter blocks, where only a ``part`` of it fits into its time as it stands: as
-    processes differ by more than the calls in one do, all of them with fewer calls tell more than some with all."""
+def in_time(plan: TimingPlan, processes: float) -> TimingPlan:
+    """The plan with fewer rounds, and then shorter blocks, where as it stands only so many ``processes`` of its own fit into
+    its time: as processes differ by more than the calls in one do, all of them with fewer calls tell more than some with
+    all. Where not even the fewest that there are in any case fit, blocks do not go on as long, either."""
+    part = processes / plan.restores
     if part >= 1.0:
         return plan
     rounds = max(1, round(part * plan.rounds))
     calls = int(min(1.0, part * plan.rounds / rounds) * plan.calls)
-    return replace(plan, rounds=rounds, calls=max(calls, min(plan.calls, plan.warm + TIMING.fewest_told)))
+    calls = max(calls, min(plan.calls, plan.warm + TIMING.fewest_told))
+    most = int(min(1.0, processes / TIMING.fewest) * plan.most_calls)
+    return replace(plan, rounds=rounds, calls=calls, most_calls=most if most > calls else 0)
 
 
 def _without_losers(timings: Timings, alive: Sequence[Timed], plan: TimingPlan) -> tuple[Timings, list[Timed]]:
@@ -100,11 +107,25 @@ def _without_losers(timings: Timings, alive: Sequence[Timed], plan: TimingPlan) 
     if plan.hopeless is not None:
         losers |= clear_losers(now, names, plan.hopeless)
     losers |= {n: "far slower than all it is compared with" for n in seen if n not in losers and is_hopeless(now, n)}
-    if plan.finalists is not None and len(timings.steady) == TIMING.drop_after:
-        losers |= beyond(now, [n for n in names if n not in losers], plan.finalists)
+    if len(timings.steady) == TIMING.drop_after:
+        losers |= _beyond_finalists(timings, [v for v in alive if v.name not in losers], plan)
     # what loses at all places loses; of the rest it has to be known how much
-    gone = {n for name in names if (r := gain(now, name)) and r.hi < 1 for n in name.elsewhere}
-    gone |= {place for name in losers for place in (name, *name.elsewhere)}
+    slow = frozenset(n for name in names if (r := gain(now, name)) and r.hi < 1 for n in name.elsewhere)
+    return _without(timings, alive, losers, slow)
+
+
+def _beyond_finalists(timings: Timings, alive: Sequence[Timed], plan: TimingPlan) -> dict[Variant, str]:
+    """The candidates that do not go on where only so many do."""
+    names = [v.name for v in alive if v.name.is_contender]
+    return beyond(as_in_program(timings, plan.unknown), names, plan.finalists) if plan.finalists is not None else {}
+
+
+def _without(
+    timings: Timings, alive: Sequence[Timed], losers: Mapping[Variant, str], slow: frozenset[Variant] = frozenset()
+) -> tuple[Timings, list[Timed]]:
+    """The timings with these losers noted as dropped, and what is timed further: neither them at any place, nor what is
+    ``slow``, nor what is only timed for them."""
+    gone = slow | {place for name in losers for place in (name, *name.elsewhere)}
     dropped = {**timings.dropped, **losers}
     out = {*dropped, *timings.failed}
     left = [v for v in alive if v.name not in gone and (v.beside is None or not v.beside <= out)]

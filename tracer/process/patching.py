@@ -13,7 +13,7 @@ from pathlib import Path
 import capstone
 from capstone import x86_const as x86
 
-from layout_advise.errors import SnapshotError
+from layout_advise.errors import EntryError, SnapshotError
 
 JUMP_BYTES = 5
 ALIGNMENT = 15
@@ -154,24 +154,24 @@ def plan_exit(entry: Entry) -> Patch:
 
 
 def plan_patch(entry: Entry) -> Patch:
-    """How to patch ``entry``. Raises :class:`SnapshotError` where neither way works."""
+    """How to patch ``entry``. Raises :class:`EntryError` where neither way works."""
     insns = _decode(entry.code, entry.address)
     if not insns:
-        raise SnapshotError(f"cannot stop at {entry.symbol or hex(entry.address)}", "its first instruction does not decode")
+        raise EntryError(f"cannot stop at {entry.symbol or hex(entry.address)}", "its first instruction does not decode")
     targets = {target for insn in insns if not insn.group(x86.X86_GRP_CALL) and (target := _branch_target(insn)) is not None}
     if entry.address in targets and not entry.exits:  # a loop's entry stands before its head
-        raise SnapshotError(
+        raise EntryError(
             f"cannot stop at {entry.symbol or hex(entry.address)}",
             "its first instruction is the head of a loop, so passes would be counted as calls",
         )
     moved = _relocate(insns, JUMP_BYTES)
     int3 = moved is None or any(entry.address < target < entry.address + moved[0] for target in targets)
     if int3 and entry.chunk:
-        raise SnapshotError(f"cannot count at {entry.symbol or hex(entry.address)}", "there is no room for a jump")
+        raise EntryError(f"cannot count at {entry.symbol or hex(entry.address)}", "there is no room for a jump")
     if int3:
         moved = _relocate(insns[:1], 1)
     if moved is None or len(moved[1]) > MAX_BLOB or len(moved[2]) > MAX_FIXES:
-        raise SnapshotError(
+        raise EntryError(
             f"cannot stop at {entry.symbol or hex(entry.address)}",
             f"its first instruction ({insns[0].mnemonic} {insns[0].op_str}) cannot be moved",
         )

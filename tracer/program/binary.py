@@ -10,6 +10,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -58,6 +59,7 @@ class ElfBinary:
         self._elf = elf
         self.debug = DebugInfo(elf)
         self._lines = LineTable(self.debug)
+        self._called = dict[int, bool]()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, static: bool = False) -> Self:
@@ -270,6 +272,14 @@ class ElfBinary:
         """Address and bytes of the sections that hold code."""
         sections = [s for s in self._elf.iter_sections() if s["sh_flags"] & 4 and s["sh_type"] == "SHT_PROGBITS"]
         return tuple((s["sh_addr"], bytes(s.data())) for s in sections)
+
+    def is_called_by_others(self, piece: Function) -> bool:
+        """Tells whether a function calls ``piece`` that is not the one it was taken out of, nor it itself."""
+        if piece.start not in self._called:
+            sites = chain.from_iterable(function_code.call_sites(code, at, piece.start) for at, code in self.code)
+            parents = {caller.parent for caller in map(self.function_at, sites) if caller is not None}
+            self._called[piece.start] = bool(parents - {piece.parent})
+        return self._called[piece.start]
 
     def exported(self, name: str) -> Function | None:
         """The function of that name in the dynamic symbol table, which may be one of several names of it."""

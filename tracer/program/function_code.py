@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import capstone
+import numpy as np
 from capstone import x86
 
 from layout_advise.tracer.code.region import CodeRange, Region
@@ -83,6 +84,15 @@ def belongs(other: Function, function: Function, target: int) -> bool:
     if other.clone in ("cold", "part") and other.parent == function.parent:
         return True
     return other.anonymous and target != other.start
+
+
+def call_sites(code: bytes, start: int, target: int) -> list[int]:
+    """The addresses in ``code``, which begins at ``start``, at which ``call rel32`` (e8) leads to ``target``. Four bytes
+    that are no instruction do so once in 2^32."""
+    at = np.flatnonzero(np.frombuffer(code[:-4], np.uint8) == 0xE8)
+    fields = np.frombuffer(code, np.uint8)[at[:, None] + np.arange(1, 5)]
+    distances = np.ascontiguousarray(fields).view("<i4").ravel().astype(np.int64)
+    return [start + int(site) for site in at[start + at + 5 + distances == target]]
 
 
 def branch_targets(code: bytes, start: int) -> Iterator[tuple[int, bool]]:

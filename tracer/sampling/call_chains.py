@@ -15,10 +15,10 @@ Chain = tuple[int, ...]
 """Run-time addresses of instructions: the sample's own, then the calls that led there, the innermost first. It ends where
 the stack that was kept does, or where the unwind tables do not tell."""
 
-STACK_WORDS = 64
+STACK_WORDS = 512
 SAMPLED = np.dtype([("rip", "<u8"), ("rsp", "<u8"), ("rbp", "<u8"), ("words", "<u8", (STACK_WORDS,))])
 """``struct la_sampled`` of the agent."""
-DEEPEST = 32
+DEEPEST = 64
 
 
 def call_chains(sampled: NDArray[np.void], modules: Modules) -> list[Chain]:

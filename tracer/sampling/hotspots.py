@@ -156,8 +156,9 @@ def _resolve(address: int, modules: Modules) -> tuple[ElfBinary, Function, int] 
 
 
 def leader_of(binary: ElfBinary, function: Function) -> Function:
-    """The function that a piece belongs to: ``f`` or ``f.constprop.0`` for ``f.constprop.0.cold``; else itself."""
-    if function.clone not in ("cold", "part"):
+    """The function that a piece belongs to: ``f`` or ``f.constprop.0`` for ``f.constprop.0.cold``; else itself, as a
+    ``.part`` that other functions call: its head was inlined in them, and they do not pass the entry of ``f``."""
+    if function.clone not in ("cold", "part") or (function.clone == "part" and binary.is_called_by_others(function)):
         return function
     owner = re.sub(r"\.(cold|part)(\.\d+)?$", "", function.name)
     exact = [f for f in binary.functions if f.name == owner]

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.choose.calls import ChosenCall
 from layout_advise.choose.chunks import find_chunk
 from layout_advise.choose.policy import CHOOSE
+from layout_advise.choose.probed_calls import probe_calls
 from layout_advise.choose.profile import Profiled, profile
 from layout_advise.config import Settings
 from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.sampling.probe import Probe
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -73,6 +76,30 @@ def test_the_outer_loop_is_taken_in_chunks_of_so_many_ns(sampled: tuple[Settings
     assert profiled.region(0).chunk == profiled.nest.chunk
     assert seen.calls == seen.passages // profiled.nest.chunk
     assert chosen.calls == seen.calls
+
+
+def test_a_chunk_has_no_more_iterations_than_it_may(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
+    """Where the accesses of one are more than are recorded, a shorter one is looked for."""
+    found = find_chunk(*as_long(sampled, 1000.0), most=1500)
+    assert not isinstance(found, str), found
+    assert found[0].entry.chunk == 1500
+
+
+def test_iterations_longer_than_their_samples_tell_make_shorter_chunks(
+    sampled: tuple[Settings, ElfBinary, Profiled], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what a loop calls, samples may not show who called it: pykdtree's chunks took 150 ms for 10."""
+    seen: list[int] = []
+
+    def as_measured(settings: Settings, found: Profiled, stdin: Path | None) -> tuple[Probe, ChosenCall]:
+        seen.append(found.entry.chunk)
+        counted, chosen = probe_calls(settings, found, stdin)
+        return counted, replace(chosen, in_situ_ns=16_000.0 * found.entry.chunk)
+
+    monkeypatch.setattr("layout_advise.choose.chunks.probe_calls", as_measured)
+    found = find_chunk(*as_long(sampled, 1000.0))
+    assert not isinstance(found, str), found
+    assert found[0].entry.chunk == seen[-1] == pytest.approx(seen[0] / 16, rel=0.1)
 
 
 def test_a_loop_with_few_long_iterations_has_chunks_enough(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:

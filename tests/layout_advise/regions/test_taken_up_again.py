@@ -15,6 +15,8 @@ from layout_advise.observe.case import Case
 from layout_advise.progress import Progress
 from layout_advise.regions import one
 from layout_advise.regions.run_seconds import RunTime
+from layout_advise.rundir import RegionDir
+from layout_advise.workspace import Workspace
 
 NOTHING = cast("Any", None)
 REPORT = cast("Any", SimpleNamespace(verdict=SimpleNamespace(reason="x")))
@@ -77,3 +79,27 @@ def test_a_chunk_of_a_loop_is_taken_where_entries_of_the_loop_in_it_are_too_shor
     run = SimpleNamespace(region=lambda name: name)
     start = one.RunContext(Settings(("./app",), Path("run")), NOTHING, None, cast("Any", run), Path(), Progress(quiet=True))
     assert one.watch(start, cast("Any", SimpleNamespace(name="dprog", nest=None))).profiled.name == taken
+
+
+def test_a_shorter_chunk_of_the_same_loop_keeps_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """pykdtree's trace was cut twice, as the same chunk was taken again, and then had no folder to be written to."""
+    asked: list[int] = []
+
+    def region(chunk: int) -> Any:
+        return SimpleNamespace(name="the loop in f", share=0.5, nest="loop", entry=SimpleNamespace(chunk=chunk))
+
+    def find_chunk(*given: Any) -> Any:
+        asked.append(given[4])
+        return region(given[4]), SimpleNamespace(calls=9), SimpleNamespace(in_situ_ns=1e6)
+
+    monkeypatch.setattr(one, "find_chunk", find_chunk)
+    monkeypatch.setattr(one, "loop_of", lambda case, least: None)
+    folder = RegionDir(tmp_path / "the-loop-in-f")
+    monkeypatch.setattr(RegionDir, "beside", lambda self, name: folder)
+    folder.mockups.mkdir(parents=True)
+    space = Workspace(folder, tmp_path, Progress(quiet=True))
+    case = Case(Settings(("./app",), tmp_path), NOTHING, region(8000), NOTHING, NOTHING, None, space)
+    smaller = one.with_fewer_accesses(replace(case, probe=cast("Any", SimpleNamespace(calls=9))))
+    assert smaller is not None
+    assert smaller.profiled.entry.chunk == asked[0] < 8000
+    assert folder.mockups.exists()

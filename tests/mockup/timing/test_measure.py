@@ -316,13 +316,45 @@ def test_what_does_not_fit_into_its_time_is_called_less_in_as_many_processes(mon
     assert all(0 < one < first / 2 for one in others)
 
 
-@given(st.integers(1, 10), st.integers(4, 40), st.floats(0.001, 2.0))
-def test_a_plan_in_time_is_no_more_than_it_was(rounds: int, calls: int, part: float) -> None:
-    plan = TimingPlan(rounds=rounds, calls=calls)
-    found = in_time(plan, part)
+@given(st.integers(1, 10), st.integers(4, 40), st.floats(0.001, 2.0), st.integers(0, 64))
+def test_a_plan_in_time_is_no_more_than_it_was(rounds: int, calls: int, part: float, most: int) -> None:
+    plan = TimingPlan(rounds=rounds, calls=calls, most_calls=most)
+    found = in_time(plan, part * plan.restores)
     assert plan.warm < found.calls <= calls
+    assert found.most_calls in range(most + 1)
+    if part * plan.restores >= TIMING.fewest and most > calls:
+        assert found.most_calls == most
     assert 1 <= found.rounds <= rounds
     assert found.rounds * found.calls <= max(part * rounds * calls * 1.5, plan.warm + TIMING.fewest_told, calls * part)
+
+
+def test_where_the_fewest_processes_do_not_fit_in_their_time_finalists_are_chosen_after_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call takes a second, whatever it is of: the first process more than all have."""
+    now = [0.0]
+
+    class Program(FakeProgram):
+        def block(self, variant: int, calls: int, *rest: Any, **named: Any) -> Any:
+            now[0] += calls
+            return super().block(variant, calls, *rest, **named)
+
+    class Slow(FakeMachine):
+        def restore(self) -> Any:
+            return Program(self)
+
+    monkeypatch.setattr("layout_advise.mockup.timing.measure.own_time", lambda: now[0])
+    names = ["identity", "c1", "c2", "c3", "c4"]
+    ns = {"c1": 100.0, "c2": 90.0, "c3": 80.0, "c4": 70.0}
+    for name, each in ns.items():
+        monkeypatch.setitem(TRUE_NS, name, each)
+    plan = TimingPlan(restores=7, rounds=1, calls=4, warm=1, cold_calls=0, most_calls=64, finalists=2, seconds=10.0)
+    for seconds, timed_in in ((10.0, 1), (10000.0, TIMING.drop_after)):
+        found = measure(Slow(), timed(*names), Memory(), replace(plan, seconds=seconds))
+        often = [sum(v in process for process in found.steady) for v in variants("c1", "c2", "c3", "c4")]
+        assert often[:2] == [timed_in] * 2
+        assert often[3] == len(found.steady) >= TIMING.fewest
+        assert often[2] >= TIMING.fewest  # a clear loser by then
 
 
 def test_where_calls_use_other_data_in_turn_the_lesser_of_both_gains_is_told() -> None:

@@ -31,7 +31,7 @@ APART double moving(const double *p, long n) /* its frame by rbp */
 { long bytes = 8 * (n & 15) + 8; double *copy = alloca(bytes), s;
   memset(copy, 0, bytes); s = leaf(p, n); sink = copy[0]; return s; }
 APART double wide(const double *p, long n) /* its frame is larger than what is kept of the stack */
-{ volatile double room[400]; room[n & 7] = 1; return leaf(p, n) + room[n & 7]; }
+{ volatile double room[1000]; room[n & 7] = 1; return leaf(p, n) + room[n & 7]; }
 APART double outer(const double *p, long n, int by) { return by ? moving(p, n) + 1 : wide(p, n) + 1; }
 APART double waves(double *p, long n) { double s = 0; for (long k = 0; k < n; k++) s += sin(p[k] + s); return s; }
 int main(int argc, char **argv)

@@ -10,7 +10,7 @@ import pytest
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
-from layout_advise.tracer.sampling.hotspots import OUTSIDE, Hotspot, choose, rank
+from layout_advise.tracer.sampling.hotspots import OUTSIDE, Hotspot, choose, leader_of, rank
 from layout_advise.tracer.sampling.perf import parse_script, perf_available, sample_with_perf
 from layout_advise.tracer.trace.trace import Mapping
 
@@ -118,3 +118,24 @@ def test_perf_script_of_several_processes() -> None:
     addresses, mappings = parse_script(listing)
     assert addresses.tolist() == [0xFFFFFFFF8161A532, 0x55010]
     assert mappings == (Mapping(0x55000, 0x57000, "r-xp", 0x1000, "/tmp/with space/app"),)
+
+
+PIECES = """
+#define APART __attribute__((noinline, noclone))
+double of_f(const double *p, long n) __asm__("f.part.0");
+double of_g(const double *p, long n) __asm__("g.part.0");
+APART double of_f(const double *p, long n) { double s = 0; for (long k = 0; k < n; k++) s += p[k] * s; return s; }
+APART double of_g(const double *p, long n) { double s = 1; for (long k = 0; k < n; k++) s -= p[k] * s; return s; }
+APART double f(const double *p, long n) { return n ? of_f(p, n) + 1 : 0; }
+APART double g(const double *p, long n) { return n ? of_g(p, n) + 1 : 0; }
+int main(int argc, char **argv) { static double p[40]; return f(p, argc) + g(p, argc) + of_f(p, 2) > 1; }
+"""
+
+
+def test_a_piece_that_others_call_is_a_function_of_its_own(tmp_path: Path) -> None:
+    """gcc puts the head of a function into its callers, which call the rest: the function itself is then entered seldom."""
+    (tmp_path / "app.c").write_text(PIECES)
+    subprocess.run(["gcc", "-O2", "-o", "app", "app.c"], check=True, cwd=tmp_path)
+    binary = ElfBinary.open(tmp_path / "app")
+    leaders = {name: leader_of(binary, binary.find(name)).name for name in ("f.part.0", "g.part.0", "f", "g")}
+    assert leaders == {"f.part.0": "f.part.0", "g.part.0": "g", "f": "f", "g": "g"}

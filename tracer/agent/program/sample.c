@@ -13,7 +13,7 @@ struct la_samples { /* file "samples" */
 };
 static struct la_samples *samples;
 
-#define LA_STACK_WORDS 64
+#define LA_STACK_WORDS 512
 struct la_sampled { /* what unwinding begins with; as many of file "sampled" as there are samples, or as it holds */
     uint64_t rip, rsp, rbp;
     uint64_t words[LA_STACK_WORDS]; /* of the stack from rsp on; 0 where it ends */
