@@ -108,7 +108,7 @@ def near(start: RunContext, last: Looked) -> Iterator[Profiled | Case]:
 
 
 def near_failed(start: RunContext, profiled: Profiled, error: LayoutAdviseError) -> Iterator[Profiled]:
-    """What may do in the place of a region that cannot be stopped at, or that is entered otherwise: what calls it."""
+    """The callers of a region that cannot be stopped at, or that is entered otherwise, which may do in its place."""
     settings = start.settings
     asked = settings.hotspot is not None or settings.call is not None
     if isinstance(error, EntryError | NeverCalledError) and profiled.nest is None and not profiled.threaded and not asked:
