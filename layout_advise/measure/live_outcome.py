@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,6 +90,19 @@ def around(ratio: Ratio, times: LiveTimes) -> Ratio:
     """``ratio`` with what the timing itself adds to a call of the original and of the mock-up, as it may be."""
     lo = ratio.lo * max(0.0, 1 - MEASURE.live_original_ns / times.original_ns)
     return replace(ratio, lo=lo, hi=ratio.hi * (1 + MEASURE.live_mockup_ns / times.layout_ns))
+
+
+def unlike_by_itself(undisturbed: float) -> str | None:
+    """Why the times of pairs of runs tell nothing, where the same calls take ``undisturbed`` times as long in an ordinary
+    run as the original in the pairs; None where that is about the same. Conversions between the calls have driven its data
+    out of the caches then, or have left them there, and the new layout's as well."""
+    if abs(math.log(undisturbed)) <= math.log1p(MEASURE.in_situ_tolerance):
+        return None
+    times = 1.0 / undisturbed
+    return (
+        "what is copied between the calls changes what they find in the caches: "
+        f"the original takes {times:.{1 if times >= 1 else 2}f} times as long there"
+    )
 
 
 def unimproved(ordinary: LiveRun, tried: LiveRun, calls: int | None = None) -> float:

@@ -28,22 +28,24 @@ MOST_FAR = 0.05
 class LiveTimes:
     """``ratio``: the time of the original over the layout's, of the same calls. ``calls`` were compared in each pair of
     runs; ``original_ns`` and ``layout_ns`` are the mean of one. ``converted``: the data were converted right before the
-    calls as the mock-up."""
+    calls as the mock-up. ``undisturbed`` is the time of the same calls in an ordinary run over the original's here."""
 
     ratio: Ratio
     calls: int
     original_ns: float
     layout_ns: float
     converted: bool
+    undisturbed: float = 1.0
 
 
-def live_times(pairs: Sequence[tuple[LiveRun, LiveRun]]) -> LiveTimes | None:
+def live_times(pairs: Sequence[tuple[LiveRun, LiveRun]], ordinary: Sequence[LiveRun] = ()) -> LiveTimes | None:
     """The times over all pairs of runs, the second of which runs as the mock-up what the first runs as the original; None
     where too few calls were.
 
     Each pair gives the geometric mean of two ratios, of which each has the original's time from the other run: what slows
     one run as a whole drops out. The interval is that of a bootstrap over pairs and stretches of calls, and holds what each
-    pair gives by itself.
+    pair gives by itself. ``ordinary`` runs, without a mock-up, tell whether the original's calls take as long in the pairs
+    as in the program.
     """
     sides = [_sides(one, other) for one, other in pairs]
     if not sides or any(s is None for s in sides):
@@ -60,7 +62,23 @@ def live_times(pairs: Sequence[tuple[LiveRun, LiveRun]]) -> LiveTimes | None:
     ratio = Ratio(float(np.exp(each.mean())), float(lo.min()), float(hi.max()), len(pairs))
     total, counted = sums.sum(axis=(0, 1)), sum(s.calls for s in known)
     calls, original, layout = min(s.calls for s in known), total[0] + total[2], total[1] + total[3]
-    return LiveTimes(ratio, calls, float(original / counted), float(layout / counted), known[0].converted)
+    least = [_undisturbed_part(pairs, run) for run in ordinary]
+    each_ns = float(original / counted), float(layout / counted)
+    return LiveTimes(ratio, calls, *each_ns, known[0].converted, min(least, default=1.0))
+
+
+def _undisturbed_part(pairs: Sequence[tuple[LiveRun, LiveRun]], ordinary: LiveRun) -> float:
+    """The time of calls in an ordinary run over that of the same calls as the original in the pairs; 1 where none is
+    known. The middle one of all counts: what was interrupted, and another state of the machine, are not."""
+    logs = []
+    for run in (run for pair in pairs for run in pair):
+        n = min(len(run.times), len(ordinary.times))
+        own, here = ordinary.times_as(ORIGINAL)[:n], run.times_as(ORIGINAL)[:n]
+        known = (own > 0) & (here > 0)
+        known[:SETTLING] = False
+        logs.append(np.log(own[known] / here[known]))
+    found = np.concatenate(logs) if logs else np.empty(0)
+    return float(np.exp(np.median(found))) if len(found) else 1.0
 
 
 def _gains(sums: NDArray[np.float64]) -> NDArray[np.float64]:

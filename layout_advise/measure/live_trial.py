@@ -13,7 +13,7 @@ import numpy as np
 from layout_advise.errors import LayoutAdviseError, OvertimeError, ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.measure.effort import TrialTime, trial_time, trials_end
-from layout_advise.measure.live_outcome import LiveTrial, around, course, unimproved, with_unimproved
+from layout_advise.measure.live_outcome import LiveTrial, around, course, unimproved, unlike_by_itself, with_unimproved
 from layout_advise.measure.live_ratio import LiveTimes, live_times
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.ir.effects import Gpr
@@ -305,6 +305,8 @@ class _Trial:
         one, other = self.bench.ordinary
         self.pace = OF_ALL * (whole.seconds + min(one.seconds, other.seconds))
         times = self._timed()
+        if times.converted and (unlike := unlike_by_itself(times.undisturbed)) is not None:
+            raise NoTrialError(unlike)
         found = LiveTrial(
             times.ratio, "", whole.mockups, whole.passed, whole.conversions, times.calls, times.original_ns, times.layout_ns,
             min(one.cpu_seconds, other.cpu_seconds), whole.cpu_seconds, whole.returncode, len(whole.stdout),
@@ -445,7 +447,7 @@ class _Trial:
             took = own_time() - begun
             if len(pairs) >= MEASURE.live_fewest_pairs and own_time() + took > self.time.enough:
                 break
-        found = live_times(pairs)
+        found = live_times(pairs, self.bench.ordinary)
         if found is None:
             raise NoTrialError("too few of its calls could be timed in both ways")
         return found

@@ -134,6 +134,8 @@ def _obstacle(candidate: CandidateReport) -> str:
         return "elements stored by class cannot be written yet"
     if candidate.variant in ("simd", "lanes") and candidate.same_code_as is None:
         return f"its gain needs loops in another form ({candidate.variant}), which cannot be written yet"
+    if candidate.variant == "restrict" and candidate.same_code_as is None:
+        return "its gain needs arrays that are declared not to overlap (restrict), which cannot be written yet"
     other = sorted(set(candidate.families) - FAMILIES - (IN_BLOCKS if candidate.block is not None else set()))
     return f"layouts of family {other[0]} cannot be written yet" if other else ""
 

@@ -90,5 +90,7 @@ def test_what_would_not_be_the_layout_that_was_measured() -> None:
         wanted(with_candidates(apart), "c1")
     with pytest.raises(SourceError, match=r"its gain needs loops in another form \(simd\)"):
         wanted(with_candidates(split(1, GAIN, ("x",), variant="simd")), "c1")
+    with pytest.raises(SourceError, match="declared not to overlap"):
+        wanted(with_candidates(split(1, GAIN, ("x",), variant="restrict")), "c1")
     same = split(1, GAIN, ("x",), variant="simd", same_code_as="plain")
     assert wanted(with_candidates(same), "c1").candidate.variant == "simd"

@@ -108,9 +108,9 @@ def _place(target: Target, group: FieldGroup, field: RecordField) -> str:
             f"char *const part = (char *)__builtin_assume_aligned(p.base + {begin}, {field.align});",
             f"return ({kind} *)(part + (i - first) * {field.size});",
         )
-    where = f"(char *)__builtin_assume_aligned(p.base + {group.at} * p.count, {group.align})" if group.at else "p.base"
-    step = f"(p.at + k) * {group.size}" + (f" + {inner}" if inner else "")
-    return _function(f"{kind} *", head, f"return ({kind} *)({where} + {step});")
+    where = f"__builtin_assume_aligned(p.base + {group.at} * p.count, {group.align})" if group.at else "p.base"
+    # as an array, not a sum: gcc 12 then sees that members lie side by side, and makes vectors of them
+    return _function(f"{kind} *", head, f"return ({kind} *)&((char (*)[{group.size}]){where})[p.at + k][{inner}];")
 
 
 def _over(t: Target) -> str:

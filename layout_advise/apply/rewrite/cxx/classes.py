@@ -49,18 +49,18 @@ def elements(target: Target, used: Set[str], methods: Sequence[str], guard: bool
 def _field(group: FieldGroup, k: int) -> dict[str, object]:
     field = group.fields[k]
     # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
-    where = (
-        f"static_cast<char *>(__builtin_assume_aligned(base + {group.at} * count, {group.align}))" if group.at else "base"
-    )
     array = field.shape.form == "array"
     if group.block:
         begin = f"{group.at} * count + at / {group.block} * {group.block} * {group.size}"
         begin += f" + in_block_(count, at, {group.block}) * {group.offsets[k]}"
         where = f"static_cast<char *>(__builtin_assume_aligned(base + {begin}, {field.align}))"
-        step = f"at % {group.block} * {field.size}"
-    else:
-        step = f"at * {group.size}" + (f" + {group.offsets[k]}" if group.offsets[k] else "")
-    return {"name": field.name, "place": f"{where} + {step}", "array": array}
+        return {"name": field.name, "place": f"{where} + at % {group.block} * {field.size}", "array": array}
+    where = (
+        f"static_cast<char *>(__builtin_assume_aligned(base + {group.at} * count, {group.align}))" if group.at else "base"
+    )
+    # as an array, not a sum: gcc 12 then sees that members lie side by side, and makes vectors of them
+    place = f"&reinterpret_cast<char (*)[{group.size}]>({where})[at][{group.offsets[k]}]"
+    return {"name": field.name, "place": place, "array": array}
 
 
 def _asserts(target: Target) -> list[str]:

@@ -122,3 +122,30 @@ int main(void)
 """
     new = changed({"p.c": text}, "item", groups, tmp_path, guard=True, blocks=blocks)
     assert output(new) == output(tmp_path / "old")
+
+
+SIDE_BY_SIDE = """struct item { long id; double x, y, vx, vy; };
+__attribute__((noinline)) void drift(struct item *p, long n, double dt)
+{
+    for (long i = 0; i < n; i++) {
+        p[i].x += dt * p[i].vx;
+        p[i].y += dt * p[i].vy;
+    }
+}
+int main(void)
+{
+    static struct item all[16];
+    all[3].vx = 2.0;
+    drift(all, 16, 0.5);
+    return all[3].x != 1.0;
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["p.c", "p.cpp"])
+def test_members_side_by_side_are_seen_as_such(name: str, tmp_path: Path) -> None:
+    """drift: written in a structure of its own it achieved 2.6 where 4.1 was predicted, as gcc made no vectors of places
+    that are sums."""
+    new = changed({name: SIDE_BY_SIDE}, "item", [["x", "y", "vx", "vy"], ["id"]], tmp_path)
+    code = subprocess.run(["gcc", "-O2", "-S", "-o", "-", new / name], check=True, capture_output=True, text=True).stdout
+    assert "mulpd" in code
