@@ -24,6 +24,7 @@ CTYPE: dict[str, str] = {
     "i64": "int64_t",
     "f32": "float",
     "f64": "double",
+    "f80": "long double",
 }
 _Form = Callable[[Ty, list[str], Ty], str]
 SIGNED = {"i1": "int", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t"}
@@ -63,11 +64,21 @@ def floating(value: int, ty: Ty) -> str:
         if math.isfinite(number):
             return repr(number)
         return f"la_as_f64(INT64_C({value - (1 << 64) if value >> 63 else value}))"
+    if ty == "f80":
+        return _long_double(value)
     number = struct.unpack("<f", value.to_bytes(4, "little"))[0]
     if not math.isfinite(number):
         return f"la_as_f32({value:#x}u)"
     text = next(t for t in (f"{number:.{digits}g}" for digits in range(1, 10)) if _reads_as(t, number))
     return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"
+
+
+def _long_double(value: int) -> str:
+    """A finite number of 80 bits: sign, 15 bits of exponent, 64 of the fraction with the leading one."""
+    sign, exponent, fraction = value >> 79, value >> 64 & 0x7FFF, value & (1 << 64) - 1
+    if exponent == 0x7FFF:
+        raise LayoutAdviseError("cannot write the mock-up", "no C for an infinite constant of 80 bits")
+    return f"{'-' if sign else ''}0x{fraction:x}p{max(exponent, 1) - 16383 - 63}L"
 
 
 def _reads_as(text: str, number: float) -> bool:
@@ -80,7 +91,7 @@ def _reads_as(text: str, number: float) -> bool:
 
 def constant(imm: Imm) -> str:
     """An immediate."""
-    return floating(imm.value, imm.ty) if imm.ty in ("f32", "f64") else integer(imm.value, imm.ty)
+    return floating(imm.value, imm.ty) if imm.ty[0] == "f" else integer(imm.value, imm.ty)
 
 
 def operation(name: str, ty: Ty, args: Sequence[str], types: Sequence[Ty]) -> str:
@@ -101,7 +112,7 @@ def operation(name: str, ty: Ty, args: Sequence[str], types: Sequence[Ty]) -> st
         left, right = (_signed(a, ty) if name[0] == "s" else _unsigned(a, ty) for a in args)
         return f"{left} {_CHOICE[name]} {right} ? {arg} : {args[1]}"
     if name in _ROUND:
-        return f"__builtin_{_ROUND[name]}{'f' if ty == 'f32' else ''}({', '.join(args)})"
+        return f"__builtin_{_ROUND[name]}{_suffix(ty)}({', '.join(args)})"
     if name == "select":
         return f"{arg} ? {args[1]} : {args[2]}"
     if name.startswith(("fmaddsub.", "fmsubadd.")):
@@ -164,7 +175,7 @@ def _bitcast(ty: Ty, args: list[str], source: Ty) -> str:
 
 def _suffix(ty: Ty) -> str:
     """Of functions of the mathematical library for this type."""
-    return "f" if ty == "f32" else ""
+    return {"f32": "f", "f80": "l"}.get(ty, "")
 
 
 def _signed_binary(sign: str) -> _Form:
@@ -228,8 +239,8 @@ _SIMPLE: dict[str, _Form] = {
     "pair": lambda ty, a, source: f"({CTYPE[ty]})(({_WHOLE[ty]}){a[1]} << {BITS[source]} | {a[0]})",
     "funo": lambda ty, a, source: f"__builtin_isunordered({a[0]}, {a[1]})",
     "fneg": lambda ty, a, source: f"-{a[0]}",
-    "fpext": lambda ty, a, source: f"(double){a[0]}",
-    "fptrunc": lambda ty, a, source: f"(float){a[0]}",
+    "fpext": lambda ty, a, source: f"({CTYPE[ty]}){a[0]}",
+    "fptrunc": lambda ty, a, source: f"({CTYPE[ty]}){a[0]}",
     "sitofp": lambda ty, a, source: f"({CTYPE[ty]}){_signed(a[0], source)}",
     "uitofp": lambda ty, a, source: f"({CTYPE[ty]}){_unsigned(a[0], source)}",
     # Out of range the machine's own instruction gives the integer-indefinite value, and the compiler emits that very one;
@@ -242,8 +253,8 @@ _SIMPLE: dict[str, _Form] = {
 
 
 def among(pool: Structure) -> str:
-    """The arguments that name the blocks of ``pool``: the table, and how many there are."""
-    return f"blocks_{pool.id}, {len(pool.blocks)}"
+    """The argument that names the blocks of ``pool``."""
+    return f"&pool_{pool.id}"
 
 
 def within_text(address: str, structure: Structure) -> str:

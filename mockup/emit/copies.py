@@ -74,7 +74,28 @@ def block_tables(relayouts: Sequence[Relayout]) -> str:
         lines.append(f"static const struct la_block blocks_{structure.id}[] = {{")
         lines += [f"    {{INT64_C({b.address:#x}), {b.first}, {b.count}}}," for b in structure.blocks]
         lines.append("};")
+        lines += _pool(structure)
     return "\n".join(lines)
+
+
+STRETCHES = 2
+"""So many stretches of memory are looked up, at least, for each block."""
+
+
+def _pool(structure: Structure) -> list[str]:
+    """The table over the addresses of its blocks, filled when the mock-up is loaded."""
+    name, blocks = structure.id, structure.blocks
+    span = blocks[-1].address - blocks[0].address + 1
+    shift = max(0, (span // (STRETCHES * len(blocks))).bit_length() - 1)
+    stretches = (span - 1 >> shift) + 1
+    counts = {b.count for b in blocks}
+    each = counts.pop() if len(counts) == 1 else 0
+    return [
+        f"static int32_t starts_{name}[{stretches + 1}];",
+        f"static const struct la_pool pool_{name} = {{",
+        f"    blocks_{name}, starts_{name}, {len(blocks)}, {stretches}, {shift}, {each}}};",
+        f"__attribute__((constructor)) static void begin_{name}(void) {{ la_begin(&pool_{name}); }}",
+    ]
 
 
 def _skip(relayout: Relayout, statement: str) -> list[str]:

@@ -86,51 +86,77 @@ struct la_block {
     int64_t address, first, count;
 };
 
+/* ``number`` blocks, each of ``each`` elements (0: not all have as many). What may hold an address are those from
+ * ``starts[b]`` to ``starts[b + 1]``, where b counts stretches of ``1 << shift`` bytes from the first block on. */
+struct la_pool {
+    const struct la_block *blocks;
+    int32_t *starts;
+    int64_t number, stretches, shift, each;
+};
+
 /* Looked up, and not where nothing uses it: compilers keep a loop that may not end, but no call of a pure function. */
 #define LA_LOOKUP static __attribute__((pure, noinline, unused))
 
-/* The last block that begins at or before an address; the first one where there is none. */
-LA_INLINE const struct la_block *la_block_at(const struct la_block *blocks, int64_t number, int64_t address)
+/* Once, when the mock-up is loaded: an address is then found in one or two steps, not in fifteen. */
+LA_INLINE void la_begin(const struct la_pool *pool)
 {
-    int64_t low = 0;
-    for (int64_t left = number; left > 1;) {
+    int64_t block = 0;
+    for (int64_t b = 0; b < pool->stretches; b++) {
+        const int64_t begin = pool->blocks[0].address + (int64_t)((uint64_t)b << pool->shift);
+        while (block + 1 < pool->number && pool->blocks[block + 1].address <= begin)
+            block++;
+        pool->starts[b] = (int32_t)block;
+    }
+    pool->starts[pool->stretches] = (int32_t)(pool->number - 1);
+}
+
+/* The last block that begins at or before an address; the first one where there is none. */
+LA_INLINE const struct la_block *la_block_at(const struct la_pool *pool, int64_t address)
+{
+    const int64_t distance = (int64_t)((uint64_t)address - (uint64_t)pool->blocks[0].address), last = pool->stretches - 1;
+    int64_t b = distance < 0 ? 0 : (int64_t)((uint64_t)distance >> pool->shift);
+    b = b < last ? b : last;
+    int64_t low = pool->starts[b];
+    for (int64_t left = pool->starts[b + 1] - low + 1; left > 1;) {
         const int64_t half = left / 2;
-        low = address >= blocks[low + half].address ? low + half : low;
+        low = address >= pool->blocks[low + half].address ? low + half : low;
         left -= half;
     }
-    return blocks + low;
+    return pool->blocks + low;
 }
 
 /* The number of the element at an address, for one between two blocks that from the block before it. */
-LA_LOOKUP int64_t la_number(const struct la_block *blocks, int64_t number, int64_t stride, int64_t address)
+LA_LOOKUP int64_t la_number(const struct la_pool *pool, int64_t stride, int64_t address)
 {
-    const struct la_block *const block = la_block_at(blocks, number, address);
+    const struct la_block *const block = la_block_at(pool, address);
     return block->first + (address - block->address) / stride;
 }
 
 /* Bytes from the first element to an address, as if the blocks followed each other; negative outside of them. */
-LA_LOOKUP int64_t la_distance(const struct la_block *blocks, int64_t number, int64_t stride, int64_t address)
+LA_LOOKUP int64_t la_distance(const struct la_pool *pool, int64_t stride, int64_t address)
 {
-    const struct la_block *const block = la_block_at(blocks, number, address);
+    const struct la_block *const block = la_block_at(pool, address);
     const uint64_t within = (uint64_t)address - (uint64_t)block->address;
     return within < (uint64_t)(stride * block->count) ? stride * block->first + (int64_t)within : -1;
 }
 
 /* The address of an element. */
-LA_LOOKUP int64_t la_element(const struct la_block *blocks, int64_t number, int64_t stride, int64_t index)
+LA_LOOKUP int64_t la_element(const struct la_pool *pool, int64_t stride, int64_t index)
 {
     int64_t low = 0;
-    for (int64_t left = number; left > 1;) {
+    if (pool->each)
+        low = pool->each == 1 ? index : index / pool->each;
+    for (int64_t left = pool->each ? 0 : pool->number; left > 1;) {
         const int64_t half = left / 2;
-        low = index >= blocks[low + half].first ? low + half : low;
+        low = index >= pool->blocks[low + half].first ? low + half : low;
         left -= half;
     }
-    return blocks[low].address + stride * (index - blocks[low].first);
+    return pool->blocks[low].address + stride * (index - pool->blocks[low].first);
 }
 
-LA_INLINE int64_t la_encode_among(int64_t pointer, const struct la_block *blocks, int64_t number, int64_t stride, int64_t count)
+LA_INLINE int64_t la_encode_among(int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count)
 {
-    const int64_t distance = la_distance(blocks, number, stride, pointer);
+    const int64_t distance = la_distance(pool, stride, pointer);
     if (distance >= 0 && distance % stride == 0)
         return distance / stride + 1;
     if ((uint64_t)pointer - 1 < (uint64_t)count)
@@ -138,9 +164,9 @@ LA_INLINE int64_t la_encode_among(int64_t pointer, const struct la_block *blocks
     return pointer;
 }
 
-LA_INLINE int64_t la_decode_among(int64_t code, const struct la_block *blocks, int64_t number, int64_t stride, int64_t count)
+LA_INLINE int64_t la_decode_among(int64_t code, const struct la_pool *pool, int64_t stride, int64_t count)
 {
-    return (uint64_t)code - 1 < (uint64_t)count ? la_element(blocks, number, stride, code - 1) : code;
+    return (uint64_t)code - 1 < (uint64_t)count ? la_element(pool, stride, code - 1) : code;
 }
 
 /* Whether an old address is one of the ``size`` bytes from ``base`` on: what an access goes to that reaches other memory too. */

@@ -1,7 +1,8 @@
 """The effects of one instruction, as data: the output of the semantics table, the input of the SSA builder.
 
 Machine state is a set of 64-bit *locations*: 16 general registers, 32 vector registers of eight 64-bit lanes each, and
-the flags; and the single bits (``i1``) of the eight mask registers, of which each governs an element by itself. A location
+the flags; the single bits (``i1``) of the eight mask registers, of which each governs an element by itself; and the eight
+registers of the x87 stack (``f80``). Another location
 holds a raw 64-bit integer (``i64``); floating-point values are reached by ``bitcast``, 32-bit halves by ``lo32``/``hi32``
 and rejoined by ``pair``. The rules (:mod:`layout_advise.mockup.ir.rules`) simplify ``bitcast(bitcast(x))``,
 ``lo32(pair(a, b))`` and the like, so that a shuffle becomes renaming and an unread lane vanishes.
@@ -12,10 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-Ty = Literal["i1", "i8", "i16", "i32", "i64", "f32", "f64", "flags"]
-"""``flags`` is the type of the flags location only; see :class:`Op`."""
+Ty = Literal["i1", "i8", "i16", "i32", "i64", "f32", "f64", "f80", "flags"]
+"""``flags`` is the type of the flags location only; see :class:`Op`. ``f80`` is what x87 registers hold."""
 
-BITS: dict[Ty, int] = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "f32": 32, "f64": 64, "flags": 0}
+BITS: dict[Ty, int] = {
+    "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "f32": 32, "f64": 64, "f80": 80, "flags": 0,
+}  # fmt: skip
 
 
 def mask(ty: Ty) -> int:
@@ -62,7 +65,19 @@ class Flags:
     """The status flags as one symbolic value: the operation that set them, not the bits."""
 
 
-Location = Gpr | Lane | MaskBit | Flags
+@dataclass(frozen=True, slots=True)
+class X87:
+    """Register ``number`` of the x87 stack, from the top (0..7): a location of type ``f80``."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class X87Depth:
+    """How many numbers were pushed on the x87 stack since the entry, less those popped: a location of type ``i64``."""
+
+
+Location = Gpr | Lane | MaskBit | Flags | X87 | X87Depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +101,7 @@ class Read:
     """The value of a location before the instruction."""
 
     location: Location
-    ty: Ty  # "i64", "i1" of a mask's bit, or "flags"
+    ty: Ty  # "i64", "i1" of a mask's bit, "f80" of an x87 register, or "flags"
 
     op: ClassVar[str] = "read"
     args: ClassVar[tuple[Expr, ...]] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import (
     AtomicEffect,
     Const,
@@ -14,9 +15,11 @@ from layout_advise.mockup.ir.effects import (
     Semantics,
     SetEffect,
     StoreEffect,
+    X87Depth,
 )
 from layout_advise.mockup.ir.lifted import Origin
 from layout_advise.mockup.ir.node import GraphAccess, Node
+from layout_advise.mockup.ir.rules.form import is_const
 from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import RSP, Cond, Flow, Switch
 from layout_advise.mockup.lift.machine_state import MachineState, Place, ReadOnly, State, make
@@ -46,9 +49,18 @@ def build_ssa(
     builder.close_loops()
     last = builder.out[flow.exit]
     program.outs = {place: builder.owner.read(last, place) for place in results if place in last}
+    program.depth = builder.owner.read(last, X87Depth())
     rewrite(program, {})
+    _leaves_no_number(program)
     conditions_on_each_path(program)
     return program
+
+
+def _leaves_no_number(program: SsaProgram) -> None:
+    """Raises NotLiftedError where a result is left on the x87 stack: that is neither compared nor handed on."""
+    depth, program.depth = program.depth, None
+    if depth is not None and not is_const(depth, 0):
+        raise NotLiftedError(program.flow.entry, "the function", "it leaves a result on the x87 stack")
 
 
 def _widens(semantics: Semantics) -> bool:

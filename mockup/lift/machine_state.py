@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from layout_advise.mockup.ir.effects import Const, Expr, Flags, Lane, Location, MaskBit, Op, Read, Temp, Ty
+from layout_advise.mockup.ir.effects import X87, Const, Expr, Flags, Lane, Location, MaskBit, Op, Read, Temp, Ty, X87Depth
 from layout_advise.mockup.ir.node import Node
 from layout_advise.mockup.ir.value_graph import Graph
 from layout_advise.mockup.lift.flow import RSP
@@ -25,7 +25,15 @@ class Slot:
     offset: int
 
 
-Place = Location | Slot
+@dataclass(frozen=True, slots=True)
+class LongSlot:
+    """The number of 80 bits (``f80``) at ``offset`` from stack base ``base``: a register of the x87 stack, spilled."""
+
+    base: int
+    offset: int
+
+
+Place = Location | Slot | LongSlot
 State = dict[Place, Node]
 
 UNWRITTEN = "memory of the frame that was never written"
@@ -70,8 +78,14 @@ class MachineState:
             g.block = None
             if isinstance(place, Slot):
                 node = g.raw("undef", "i64", (), UNWRITTEN)
+            elif isinstance(place, LongSlot):
+                node = g.raw("undef", "f80", (), UNWRITTEN)
             elif isinstance(place, Flags):
                 node = g.raw("undef", "flags", (), "flags at the entry")
+            elif isinstance(place, X87):
+                node = g.raw("undef", "f80", (), "what the x87 stack held at the entry, which is not captured")
+            elif isinstance(place, X87Depth):
+                node = g.const("i64", 0)
             elif place == RSP and self.frame_cells:
                 node = g.frame(0, 0)
             else:

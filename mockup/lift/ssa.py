@@ -32,6 +32,8 @@ class SsaProgram:
     stays: dict[int, Node] = field(default_factory=dict)
     references: set[tuple[int, int, int]] = field(default_factory=set)
     framed: set[tuple[int, int]] = field(default_factory=set)
+    depth: Node | None = None
+    """How many numbers are left on the x87 stack at the exit, as long as that is not known to be none."""
 
     def roots(self) -> Iterator[Node]:
         """The roots of liveness: stores, unknown calls, conditions, jump targets, results."""
@@ -41,6 +43,7 @@ class SsaProgram:
         yield from self.switches.values()
         yield from self.trips.values()
         yield from self.outs.values()
+        yield from () if self.depth is None else (self.depth,)
 
     def live(self) -> dict[Node, None]:
         """The nodes that the roots need, through phis and memory addresses, in an order that is the same every time (a
@@ -150,6 +153,7 @@ def _apply(program: SsaProgram, replace: dict[Node, Node], memo: dict[Node, Node
     program.trips = {head: new(node) for head, node in program.trips.items()}
     program.stays = {head: new(node) for head, node in program.stays.items()}
     program.outs = {place: new(node) for place, node in program.outs.items()}
+    program.depth = None if program.depth is None else new(program.depth)
 
 
 def _trivial_phis(program: SsaProgram) -> dict[Node, Node]:

@@ -22,7 +22,7 @@ from layout_advise.mockup.ir.node import GraphAccess, Node, StoreTo
 from layout_advise.mockup.ir.rules.form import is_const
 from layout_advise.mockup.lift.calls import named_call, opaque_call
 from layout_advise.mockup.lift.flow import FlowStep
-from layout_advise.mockup.lift.machine_state import FrameEscapes, MachineState, Place, Slot, State
+from layout_advise.mockup.lift.machine_state import UNWRITTEN, FrameEscapes, LongSlot, MachineState, Place, Slot, State
 
 _INTEGER_OF: dict[int, Ty] = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 
@@ -114,6 +114,11 @@ class _OneStep:
     def _load(self, ty: Ty, address: Node, access: GraphAccess, guard: Expr | None) -> Node:
         g = self.owner.graph
         size = BITS[ty] // 8
+        if ty == "f80":
+            known = self.owner.constant(address.imm, size) if address.op == "const" else None
+            if known is not None:
+                return g.const(ty, int.from_bytes(known, "little"))
+            return self._long_slot(address, access.operand, None)
         raw = _INTEGER_OF[size]
         permit = None if guard is None else self._value(guard)
         if permit is not None and is_const(permit, 0):
@@ -137,6 +142,9 @@ class _OneStep:
         g = self.owner.graph
         size = BITS[effect.ty] // 8
         if permit is not None and is_const(permit, 0):
+            return
+        if effect.ty == "f80":
+            self._long_slot(address, effect.operand, value)
             return
         unguarded = permit is None or is_const(permit, 1)
         value = g.bitcast(_INTEGER_OF[size], value)
@@ -178,6 +186,27 @@ class _OneStep:
             raise FrameEscapes
         return Slot(base, offset)
 
+    def _long_slot(self, address: Node, operand: int, value: Node | None) -> Node:
+        """What a spilled number of 80 bits is, or becomes (``value``)."""
+        where = self._frame(address, 16)
+        if where is None:
+            raise NotLiftedError(self.step.pc, self.step.text, "a number of 80 bits in memory")
+        self.framed.add((self.step.pc, operand))
+        place = LongSlot(where.base, where.offset)
+        if value is None:
+            return self.owner.read(self.state, place)
+        self._forget_long_slots(where, 16)
+        lost = self.owner.graph.raw("undef", "i64", (), "a part of a number of 80 bits")
+        self.state |= {place: value, self._cell(where)[0]: lost, self._cell(Slot(where.base, where.offset + 8))[0]: lost}
+        return value
+
+    def _forget_long_slots(self, at: Slot, size: int) -> None:
+        """Numbers of 80 bits are no more where something else is written."""
+        long = [p for p in self.state if isinstance(p, LongSlot) and p.base == at.base]
+        for place in long:
+            if place.offset < at.offset + size and at.offset < place.offset + 10:
+                self.state[place] = self.owner.graph.raw("undef", "f80", (), UNWRITTEN)
+
     def _plain(self, address: Node) -> Node:
         return self.owner.plain_address(address)
 
@@ -198,6 +227,7 @@ class _OneStep:
 
     def _write_cells(self, at: Slot, size: int, value: Node) -> None:
         g = self.owner.graph
+        self._forget_long_slots(at, size)
         cell, inside = self._cell(at)
         old = self.owner.read(self.state, cell)
         if size == 8 and inside == 4:

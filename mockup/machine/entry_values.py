@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import (
     BITS,
+    X87,
     Const,
     Expr,
     Flags,
@@ -24,6 +25,7 @@ from layout_advise.mockup.ir.effects import (
     Read,
     SetEffect,
     Temp,
+    X87Depth,
 )
 from layout_advise.mockup.ir.evaluate import evaluate
 from layout_advise.mockup.machine.cfg import Cfg
@@ -139,7 +141,7 @@ def _value(expr: Expr, insn: Insn, state: State, temps: Mapping[int, Expr]) -> E
         case Temp(number, _):
             return temps[number]
         case Read(location, ty):
-            known = None if isinstance(location, Flags) else state.get(location)
+            known = None if isinstance(location, Flags | X87 | X87Depth) else state.get(location)
             # the register as this instruction finds it
             return known or Op(MADE, ty, (Const("i64", insn.address), expr))
         case Op(name, ty, args):

@@ -14,6 +14,7 @@ import capstone
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import (
+    X87,
     Effect,
     Expr,
     Flags,
@@ -27,6 +28,7 @@ from layout_advise.mockup.ir.effects import (
     Read,
     SetEffect,
     StoreEffect,
+    X87Depth,
 )
 from layout_advise.mockup.machine.cfg import CONDITIONS, Cfg, Ret, TailCall
 from layout_advise.mockup.machine.disassembly import Immediate, Insn, MemoryOperand, Register, register
@@ -170,7 +172,7 @@ def _by_effects(insn: Insn) -> tuple[set[Name], set[Name]]:
     killed = {_name(place) for place in sets if isinstance(place, Gpr | MaskBit)}
     killed |= {("v", number) for number in lanes if lanes.count(number) == LANES}
     killed |= FLAGS if any(isinstance(place, Flags) for place in sets) else set()
-    used = {_name(place) for effect in effects for place in _reads(effect) if not isinstance(place, Flags)}
+    used = {_name(p) for effect in effects for p in _reads(effect) if not isinstance(p, Flags | X87 | X87Depth)}
     return used, killed
 
 

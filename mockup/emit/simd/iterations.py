@@ -87,6 +87,8 @@ def analyse_iterations(loop: LiftedLoop, lifted: Lifted) -> SimdIterations:
     """
     where = f"the loop at {loop.head:#x} is not written for SIMD"
     inside = list(everything(loop.body))
+    if any(isinstance(item, Let) and "f80" in (item.value.ty, *(a.ty for a in item.args)) for item in inside):
+        raise NotVectorisedError(where, "it computes with numbers of 80 bits (x87)")
     if len(inside) > MOST_STATEMENTS:
         raise NotVectorisedError(where, f"it has {len(inside)} statements")
     ours = {item.uid for item in inside}

@@ -56,7 +56,7 @@ def simplified(f: ValueForm[T], op: str, ty: Ty, args: tuple[T, ...]) -> T:
 
 def _folded(op: str, ty: Ty, args: tuple[T, ...]) -> int | None:
     """The value of an operation on constants; None where it has none of its own, traps, or depends on the rounding mode."""
-    if op in NEVER_FOLDED:
+    if op in NEVER_FOLDED or any(a.ty == "f80" for a in args):
         return None
     try:
         return evaluate(op, ty, tuple(a.imm for a in args), tuple(a.ty for a in args))

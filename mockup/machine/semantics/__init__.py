@@ -2,8 +2,8 @@
 
 In comes a decoded instruction, out come its effects: :func:`semantics` finds the rule, which reads operands from a
 ``context`` (on ``scalars`` and ``elements``) and adds effects to it. The rules by kind: ``integer``, ``bits``, ``control``,
-``atomic``, ``compare``, ``conversions``, ``floats``, ``strings``, and ``vectors/``; ``element_types`` lists the AVX-512
-forms that have one. An instruction without a rule, or in a form that its rule does not know, raises
+``atomic``, ``compare``, ``conversions``, ``floats``, ``strings``, ``x87``, and ``vectors/``; ``element_types`` lists the
+AVX-512 forms that have one. An instruction without a rule, or in a form that its rule does not know, raises
 :class:`layout_advise.errors.NotLiftedError`: nothing is guessed. MXCSR must hold round-to-nearest, without flush-to-zero and
 denormals-are-zero, as programs start with.
 """
@@ -17,6 +17,7 @@ from layout_advise.mockup.machine.semantics.atomic import ATOMIC, atomic
 from layout_advise.mockup.machine.semantics.context import TABLE, Context
 from layout_advise.mockup.machine.semantics.element_types import GRAINS
 from layout_advise.mockup.machine.semantics.vectors import avx512, masks, moves, packed_integer, shuffles, subvectors
+from layout_advise.mockup.machine.semantics.x87 import encoding, x87
 
 _RULE_MODULES = (
     bits,
@@ -59,6 +60,9 @@ def semantics(insn: Insn) -> Semantics:
     context = Context(insn)
     if _is_atomic(insn):
         return atomic(context)
+    if (stacked := encoding(insn)) is not None:
+        x87(context, *stacked)
+        return context.finish()
     found = TABLE.get(context.name)
     if found is None:
         raise insn.refuse("no rule for this instruction")
@@ -79,11 +83,9 @@ def _refusal(insn: Insn) -> str | None:
         return None if insn.mnemonic in ATOMIC else "atomic operation (lock)"
     if insn.mnemonic in _REFUSED:
         return _REFUSED[insn.mnemonic]
-    if insn.mnemonic.startswith("f") and insn.bytes.lstrip(b"\x66\x9b")[:1] >= b"\xd8":
-        return "x87"
     for operand in insn.operands:
-        if isinstance(operand, Register) and operand.kind == "other":
-            return {"m": "MMX", "s": "x87"}.get(operand.name[:1], f"register {operand.name}")
+        if isinstance(operand, Register) and operand.kind == "other" and encoding(insn) is None:
+            return {"m": "MMX"}.get(operand.name[:1], f"register {operand.name}")
     if insn.prefixes:
         return f"string operation ({insn.mnemonic})"
     return None

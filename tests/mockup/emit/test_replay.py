@@ -159,7 +159,7 @@ X87 = r"""
 #include <stdlib.h>
 struct p { double x, v, m, e, rest[8]; };
 __attribute__((noinline)) void energy(struct p *p, long n) {
-    for (long i = 0; i < n; i++) p[i].e = (double)((long double)p[i].m * p[i].v);
+    for (long i = 0; i < n; i++) __asm__("fldl %1; fsin; fstpl %0" : "=m"(p[i].e) : "m"(p[i].v));
 }
 int main(void) {
     long n = 200000;

@@ -22,7 +22,8 @@ from layout_advise.tracer.trace.trace import Reference, Registers, Trace
 
 SOURCE = r"""
 __attribute__((noipa)) double inner(const double *x) { return x[0] * x[1]; }
-__attribute__((noipa)) double odd(const double *x) { return inner(x) + (double)((long double)x[2] * x[3]); }
+__attribute__((noipa)) double odd(const double *x)
+{ double y = x[2]; __asm__("fldl %1; fsin; fstpl %0" : "=m"(y) : "m"(x[3])); return inner(x) + y; }
 __attribute__((noipa)) double plain(const double *x) { return x[4]; }
 double calls(const double *x, long n) { double s = 0; for (long i = 0; i < n; i++) s += odd(x) + plain(x); return s; }
 __attribute__((noipa)) double around(const double *x) { return plain(x) + x[1]; }
@@ -48,7 +49,7 @@ def region(library: ElfBinary, name: str) -> Region:
 
 
 def test_a_callee_that_cannot_be_lifted_runs_with_all_it_calls(library: ElfBinary) -> None:
-    """``odd`` computes on the x87: its call stays one. ``plain`` is lifted with the region."""
+    """``odd`` asks for a sine of 80 bits: its call stays one. ``plain`` is lifted with the region."""
     lifted = lift(region(library, "calls"), opaque=True)
     for name, natively in (("odd", True), ("inner", True), ("plain", False), ("calls", False)):
         function = library.find(name)

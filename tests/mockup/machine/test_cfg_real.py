@@ -191,8 +191,8 @@ def test_refused_control_flow(text: str, reason: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("vrcp14pd zmm0, zmm1", "AVX-512"), ("vcompresspd xmm16{k1}, xmm1", "AVX-512"), ("fld qword ptr [rax]", "x87"),
-        ("fadd st(0), st(1)", "x87"), ("lock bts dword ptr [rax], ecx", "lock"), ("rep movsq", "string"),
+        ("vrcp14pd zmm0, zmm1", "AVX-512"), ("vcompresspd xmm16{k1}, xmm1", "AVX-512"), ("fistp qword ptr [rax]", "x87"),
+        ("fsin", "x87"), ("fnstcw [rdi]", "x87"), ("lock bts dword ptr [rax], ecx", "lock"), ("rep movsq", "string"),
         ("syscall", "system call"), ("cpuid", "cpuid"), ("rdtsc", "time stamp"),
         ("mov rax, gs:[0x28]", "thread-local"), ("cmpsd", "string"),
         ("scasq", "rule"), ("std", "rule"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from layout_advise.mockup.ir.effects import (
     BITS,
+    X87,
     AtomicEffect,
     CallEffect,
     Const,
@@ -23,6 +24,7 @@ from layout_advise.mockup.ir.effects import (
     StoreEffect,
     Temp,
     Ty,
+    X87Depth,
 )
 from layout_advise.mockup.ir.evaluate import evaluate
 from layout_advise.mockup.machine.conditions import resolve
@@ -94,7 +96,7 @@ def step(semantics: Semantics, before: State) -> State:
                 memory.update({at + i: byte for i, byte in enumerate(left.to_bytes(size, "little"))})
             case SetEffect(Flags(), new):
                 flags = _flags(new, before, value)
-            case SetEffect(location, new) if not isinstance(location, Flags):
+            case SetEffect(location, new) if not isinstance(location, Flags | X87 | X87Depth):
                 registers.new[location] = value(new)
             case CallEffect():
                 raise ValueError("calls are not interpreted")
@@ -114,8 +116,8 @@ def compute(expr: Expr, state: State, temps: Mapping[int, int]) -> int:
         case Temp(number, _):
             return temps[number]
         case Read(location, _):
-            if isinstance(location, Flags):
-                raise ValueError("flags are not a number")
+            if isinstance(location, Flags | X87 | X87Depth):
+                raise ValueError("flags are not a number, and numbers of 80 bits are not interpreted")
             return state.registers[location]
         case Op(name, _, args) if name.startswith("cond."):
             return compute(resolve(name.removeprefix("cond."), state.flags), state, temps)
