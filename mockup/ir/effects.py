@@ -74,7 +74,7 @@ class X87:
 
 @dataclass(frozen=True, slots=True)
 class X87Depth:
-    """How many numbers were pushed on the x87 stack since the entry, less those popped: a location of type ``i64``."""
+    """The count of numbers pushed on the x87 stack since the entry, less those popped: a location of type ``i64``."""
 
 
 Location = Gpr | Lane | MaskBit | Flags | X87 | X87Depth

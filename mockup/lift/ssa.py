@@ -33,7 +33,7 @@ class SsaProgram:
     references: set[tuple[int, int, int]] = field(default_factory=set)
     framed: set[tuple[int, int]] = field(default_factory=set)
     depth: Node | None = None
-    """How many numbers are left on the x87 stack at the exit, as long as that is not known to be none."""
+    """The count of numbers left on the x87 stack at the exit, as long as it is not known to be 0."""
 
     def roots(self) -> Iterator[Node]:
         """The roots of liveness: stores, unknown calls, conditions, jump targets, results."""

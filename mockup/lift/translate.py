@@ -187,7 +187,7 @@ class _OneStep:
         return Slot(base, offset)
 
     def _long_slot(self, address: Node, operand: int, value: Node | None) -> Node:
-        """What a spilled number of 80 bits is, or becomes (``value``)."""
+        """The value of a spilled number of 80 bits, after it becomes ``value`` where that is given."""
         where = self._frame(address, 16)
         if where is None:
             raise NotLiftedError(self.step.pc, self.step.text, "a number of 80 bits in memory")
