@@ -230,7 +230,8 @@ def _in_place_of(case: Case, profiled: Profiled, seen: Probe, chosen: ChosenCall
     space = replace(case.space, region=case.space.region.beside(profiled.name))
     smaller = Case(case.settings, case.main, profiled, seen, chosen, case.stdin, space)
     # what it has in common with other regions of the run stays, and so do the numbers of its own candidates
-    return replace(smaller, beside=case.beside, given=case.given, further_ids=case.further_ids, seconds=case.seconds)
+    common = replace(smaller, beside=case.beside, given=case.given, further_ids=case.further_ids)
+    return replace(common, seconds=case.seconds, until=case.until)
 
 
 def at_long_call(case: Case) -> Case | None:

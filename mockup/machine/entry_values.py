@@ -67,9 +67,9 @@ LARGEST = 12
 """Values of more nodes get a name."""
 
 
-def known_vectors(cfg: Cfg, block: int, address: int, constant: ReadOnly) -> Known:
-    """The known contents of vector registers before the instruction at ``address`` of ``block``; ``constant`` gives the
-    bytes that cannot change, as in :meth:`layout_advise.mockup.machine.image.Image.read`."""
+def states_before(cfg: Cfg, constant: ReadOnly) -> dict[int, State]:
+    """The state before each block that a way leads to; ``constant`` gives the bytes that cannot change, as in
+    :meth:`layout_advise.mockup.machine.image.Image.read`."""
     before: dict[int, State] = {cfg.entry: {}}
     predecessors = cfg.graph.predecessors
     work = [cfg.entry]
@@ -84,6 +84,12 @@ def known_vectors(cfg: Cfg, block: int, address: int, constant: ReadOnly) -> Kno
             if new != old:
                 before[following] = new
                 work.append(following)
+    return before
+
+
+def known_vectors(cfg: Cfg, before: Mapping[int, State], block: int, address: int, constant: ReadOnly) -> Known:
+    """The known contents of vector registers before the instruction at ``address`` of ``block``, by the
+    :func:`states_before` the blocks."""
     return _described(_through(cfg, block, before[block], constant, address)) if block in before else ()
 
 

@@ -6,15 +6,16 @@ left there after a chunk of them: such a chunk is its call, and the next one beg
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.machine.cfg import Block, Branch, Cfg, Jump, build_cfg
 from layout_advise.mockup.machine.disassembly import Insn, Register
-from layout_advise.mockup.machine.entry_values import Known, ReadOnly, known_vectors
+from layout_advise.mockup.machine.entry_values import Known, ReadOnly, State, known_vectors, states_before
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.liveness import FLAGS, Liveness, Name, places
 from layout_advise.tracer.code.flow_graph import NaturalLoop
@@ -74,6 +75,7 @@ def hottest_nests(function: Region, samples: Mapping[int, int], chunk: int = 0) 
     cfg = build_cfg(function, strict=False, indirect_calls=True)
     live = Liveness(cfg)
     constant = open_image(function.path, function.load_base).read
+    before = cache(lambda: states_before(cfg, constant))
     parent: int | None = None
     while True:
         inner = [loop for loop in cfg.loops if loop.parent == parent]
@@ -84,7 +86,7 @@ def hottest_nests(function: Region, samples: Mapping[int, int], chunk: int = 0) 
             return
         loop = max(inner, key=lambda one: weights[one.head])
         try:
-            yield _in_chunks(cfg, loop, live, constant, chunk) if chunk else _nest(cfg, loop, live, constant)
+            yield _in_chunks(cfg, loop, live, constant, chunk) if chunk else _nest(cfg, loop, live, constant, before)
         except NotLiftedError as error:
             yield error
         parent = loop.head
@@ -119,7 +121,9 @@ def _turned_in_chunks(
                 yield refused
 
 
-def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> LoopNest:
+def _nest(
+    cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly, states: Callable[[], Mapping[int, State]]
+) -> LoopNest:
     before = [p for p in cfg.graph.predecessors[loop.head] if p not in loop.blocks]
     if len(before) != 1:
         raise NotLiftedError(loop.head, "loop", f"it is entered in {len(before)} ways")
@@ -130,7 +134,7 @@ def _nest(cfg: Cfg, loop: NaturalLoop, live: Liveness, constant: ReadOnly) -> Lo
     insns = [i for b in (*blocks, preheader.start) for i in cfg.blocks[b].insns]
     spans = [_span(cfg.blocks[b]) for b in blocks if cfg.blocks[b].insns]
     spans.append((entry, preheader.insns[-1].end))
-    known = known_vectors(cfg, preheader.start, entry, constant)
+    known = known_vectors(cfg, states(), preheader.start, entry, constant)
     return LoopNest(loop.head, entry, _joined(spans), exits, _outs(kept, insns), known, kept)
 
 

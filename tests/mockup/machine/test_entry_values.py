@@ -10,7 +10,7 @@ import pytest
 from layout_advise.mockup.ir.effects import Const, Expr, Lane, MaskBit, Op, Read
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.cfg import Cfg, build_cfg
-from layout_advise.mockup.machine.entry_values import Known, known_vectors
+from layout_advise.mockup.machine.entry_values import Known, known_vectors, states_before
 from layout_advise.mockup.machine.image import open_image
 from layout_advise.mockup.machine.liveness import Liveness
 from layout_advise.mockup.machine.loop_regions import LoopNest, hottest_nests
@@ -70,7 +70,8 @@ def entered(tmp_path_factory: pytest.TempPathFactory) -> list[dict[Lane | MaskBi
     """The known contents at the heads of the outer and the inner loop."""
     cfg, binary = cfg_of(tmp_path_factory.mktemp("entry"))
     constant = open_image(str(binary.path), 0).read
-    return [dict(known_vectors(cfg, loop.head, loop.head, constant)) for loop in cfg.loops]
+    before = states_before(cfg, constant)
+    return [dict(known_vectors(cfg, before, loop.head, loop.head, constant)) for loop in cfg.loops]
 
 
 def test_constants_are_known_in_both_lanes(entered: list[dict[Lane | MaskBit, Expr]]) -> None:
