@@ -3,10 +3,11 @@ the copies of it that the compiler has specialised."""
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, Sampled
 from layout_advise.tracer.program.binary import ElfBinary
-from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.program.openmp_regions import bodies_started, is_runtime
 from layout_advise.tracer.sampling.call_chains import Chain
 
@@ -25,7 +26,7 @@ def named_regions(named: Profiled, main: ElfBinary) -> tuple[Profiled, ...]:
 
     parallel = [any(seen.inside(chain, body) for body in bodies) for chain in seen.chains]
     itself = (
-        not apart and seen.inside(chain, named) and not _waits(chain, seen.modules)
+        not apart and seen.inside(chain, named) and not _waits(chain, seen, named)
         for chain, apart in zip(seen.chains, parallel, strict=True)
     )
     if not bodies or sum(itself) > sum(parallel):
@@ -43,7 +44,9 @@ def _copies(seen: Sampled, named: Profiled) -> tuple[Profiled, ...]:
     return tuple(sorted(hot, key=lambda one: -one.share)) if sum(one.share for one in hot) > named.share else ()
 
 
-def _waits(chain: Chain, modules: Modules) -> bool:
-    """Tells whether a sample fell in the runtime of parallel regions: where one thread waits for the others."""
-    mapping = modules.mapping_at(chain[0])
-    return mapping is not None and is_runtime(mapping.path)
+def _waits(chain: Chain, seen: Sampled, named: Profiled) -> bool:
+    """Tells whether a sample fell in the runtime of parallel regions, or in what that had called from ``named``: there one
+    thread waits for the others."""
+    called = takewhile(lambda address: not seen.inside((address,), named), chain)
+    mappings = (seen.modules.mapping_at(address) for address in called)
+    return any(mapping is not None and is_runtime(mapping.path) for mapping in mappings)

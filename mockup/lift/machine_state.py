@@ -69,6 +69,8 @@ class MachineState:
         self.constant = constant
         self.known = known
         self.packs = 0
+        self.spills_long = False
+        """Whether a number of 80 bits was spilled."""
         self._defaults: dict[Place, Node] = {}
 
     def default(self, place: Place) -> Node:

@@ -195,6 +195,7 @@ class _OneStep:
         place = LongSlot(where.base, where.offset)
         if value is None:
             return self.owner.read(self.state, place)
+        self.owner.spills_long = True
         self._forget_long_slots(where, 16)
         lost = self.owner.graph.raw("undef", "i64", (), "a part of a number of 80 bits")
         self.state |= {place: value, self._cell(where)[0]: lost, self._cell(Slot(where.base, where.offset + 8))[0]: lost}
@@ -202,8 +203,9 @@ class _OneStep:
 
     def _forget_long_slots(self, at: Slot, size: int) -> None:
         """Numbers of 80 bits are no more where something else is written."""
-        long = [p for p in self.state if isinstance(p, LongSlot) and p.base == at.base]
-        for place in long:
+        if not self.owner.spills_long:
+            return
+        for place in [p for p in self.state if isinstance(p, LongSlot) and p.base == at.base]:
             if place.offset < at.offset + size and at.offset < place.offset + 10:
                 self.state[place] = self.owner.graph.raw("undef", "f80", (), UNWRITTEN)
 

@@ -295,8 +295,8 @@ def test_after_its_time_no_further_process_is_begun_but_there_are_some(monkeypat
     assert len(measure(Slow(), timed("identity"), Memory(), replace(plan, seconds=None), watch).steady) == 9
 
 
-def test_what_does_not_fit_into_its_time_is_called_less_in_as_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call takes a second, whatever it is of."""
+def machine_of_seconds(monkeypatch: pytest.MonkeyPatch) -> FakeMachine:
+    """A call takes a second on it, whatever it is of."""
     now = [0.0]
 
     class Program(FakeProgram):
@@ -309,8 +309,14 @@ def test_what_does_not_fit_into_its_time_is_called_less_in_as_many_processes(mon
             return Program(self)
 
     monkeypatch.setattr("layout_advise.mockup.timing.measure.own_time", lambda: now[0])
+    return Slow()
+
+
+def test_what_does_not_fit_into_its_time_is_called_less_in_as_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call takes a second, whatever it is of."""
+    slow = machine_of_seconds(monkeypatch)
     plan = TimingPlan(restores=9, rounds=6, calls=20, cold_calls=0, seconds=1200.0)
-    timings = measure(Slow(), timed("identity"), Memory(), plan)
+    timings = measure(slow, timed("identity"), Memory(), plan)
     assert len(timings.steady) > plan.fewest
     first, *others = (len(process[IDENTITY]) for process in timings.steady)
     assert all(0 < one < first / 2 for one in others)
@@ -332,25 +338,14 @@ def test_where_the_fewest_processes_do_not_fit_in_their_time_finalists_are_chose
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A call takes a second, whatever it is of: the first process more than all have."""
-    now = [0.0]
-
-    class Program(FakeProgram):
-        def block(self, variant: int, calls: int, *rest: Any, **named: Any) -> Any:
-            now[0] += calls
-            return super().block(variant, calls, *rest, **named)
-
-    class Slow(FakeMachine):
-        def restore(self) -> Any:
-            return Program(self)
-
-    monkeypatch.setattr("layout_advise.mockup.timing.measure.own_time", lambda: now[0])
+    slow = machine_of_seconds(monkeypatch)
     names = ["identity", "c1", "c2", "c3", "c4"]
     ns = {"c1": 100.0, "c2": 90.0, "c3": 80.0, "c4": 70.0}
     for name, each in ns.items():
         monkeypatch.setitem(TRUE_NS, name, each)
     plan = TimingPlan(restores=7, rounds=1, calls=4, warm=1, cold_calls=0, most_calls=64, finalists=2, seconds=10.0)
     for seconds, timed_in in ((10.0, 1), (10000.0, TIMING.drop_after)):
-        found = measure(Slow(), timed(*names), Memory(), replace(plan, seconds=seconds))
+        found = measure(slow, timed(*names), Memory(), replace(plan, seconds=seconds))
         often = [sum(v in process for process in found.steady) for v in variants("c1", "c2", "c3", "c4")]
         assert often[:2] == [timed_in] * 2
         assert often[3] == len(found.steady) >= TIMING.fewest
