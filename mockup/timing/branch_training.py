@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from layout_advise.mockup.timing.canary import Canary
 from layout_advise.mockup.timing.policy import TIMING
-from layout_advise.mockup.timing.timings import Times, Timings
+from layout_advise.mockup.timing.process_times import Times
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import ORIGINAL, Variant
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,11 @@ class AtPlaces:
         """The longest time over the shortest."""
         return max(self.factors) / min(self.factors)
 
+    def or_nearer(self, other: AtPlaces | None) -> AtPlaces:
+        """The other one where that is known better."""
+        better = other is not None and self.sure and other.most / other.least < self.most / self.least
+        return other if better and other is not None else self
+
 
 ALONE = AtPlaces((1.0,), 1.0, 1.0)
 """Of a build that was timed at its own place only."""
@@ -55,8 +61,30 @@ def at_places(own: Sequence[float], others: Sequence[Sequence[float]], quantile:
         factors = (1.0, *map(float, np.exp(off)))
         return AtPlaces(factors, min(factors), max(factors), sure=False)
     unsure = np.array([_unsure(own, len(times), quantile) + _unsure(own, len(own), quantile) for times in others])
+    return _shrunk(off, unsure)
+
+
+def in_pairs(processes: Sequence[Sequence[float | None]]) -> AtPlaces | None:
+    """The same from the differences within each process that timed a place and the own one, which is the first of
+    ``processes``: of each place their median, whose variance follows from all differences' squares around the means of their
+    places (``docs/decisions/0122``). None where these are too few."""
+    own, *others = processes
+    pairs = [[math.log(b / a) for a, b in zip(own, one, strict=True) if a and b] for one in others]
+    pairs = [one for one, times in zip(pairs, others, strict=True) if any(times)]
+    if not pairs or not all(pairs) or sum(map(bool, own)) < TIMING.fewest_at_place:
+        return None
+    free = sum(map(len, pairs)) - len(pairs)
+    if free < TIMING.fewest_pairs:
+        return None
+    variance = sum(float(np.sum((np.array(one) - np.mean(one)) ** 2)) for one in pairs) / free
+    off = np.array([np.median(one) for one in pairs])
+    return _shrunk(off, np.array([math.pi / 2 * variance / len(one) for one in pairs]))
+
+
+def _shrunk(off: Floats, unsure: Floats) -> AtPlaces:
+    """The places' differences (logarithms), as far as they are larger than what is unsure of them (variances)."""
     differ = float(np.mean(off**2))
-    part = differ / (differ + unsure) if differ else np.zeros(len(others))
+    part = differ / (differ + unsure) if differ else np.zeros(len(off))
     drawn, error = part * off, 2 * np.sqrt(part * unsure)
     least, most = min(0.0, float(np.min(drawn - error))), max(0.0, float(np.max(drawn + error)))
     return AtPlaces((1.0, *map(float, np.exp(drawn))), float(np.exp(least)), float(np.exp(most)))

@@ -98,6 +98,12 @@ class TimingPolicy:
         "The same over processes which share a cache and the memory with others, some more than they like and few less.",
         45,
     )
+    fewest_pairs: int = limit(
+        4,
+        "processes",
+        "In fewer undisturbed processes builds are not held against each other within each.",
+        122,
+    )
     fewest_at_place: int = limit(
         4,
         "processes",

@@ -10,8 +10,9 @@ from layout_advise.errors import SnapshotError
 from layout_advise.mockup.timing.canary import Canary, fastest
 from layout_advise.mockup.timing.plan import Memory, Restorer, Timed, TimingPlan
 from layout_advise.mockup.timing.policy import TIMING
+from layout_advise.mockup.timing.process_times import ProcessTimes
 from layout_advise.mockup.timing.statistics import undisturbed
-from layout_advise.mockup.timing.timings import ProcessTimes, Timings
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import CONTROLS, ORIGINAL, PLACEMENTS, SHADOW, Variant
 from layout_advise.tracer.process.stopped_program import MODES, Calm, Mode, Range, Sample, StoppedProgram
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,31 @@ def unpaired_ratio(over: Sequence[float], under: Sequence[float], quantile: floa
     return Ratio(median, *_interval(data, statistic, median, paired=False), fewest)
 
 
+def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
+    """The median over the processes of the ratio in each, with the 95 % interval of a bootstrap over the processes: what a
+    process is dealt (pages, a clock) slows both of a pair, and says nothing of their ratio (``docs/decisions/0122``). With
+    fewer than four processes the range of their ratios. Raises ValueError when there is no process."""
+    if not pairs:
+        raise ValueError("no process to make a ratio of")
+    ratios = np.asarray([above / below for above, below in pairs])
+    median = median_of(ratios)
+    if len(ratios) < 4:
+        return Ratio(median, float(ratios.min()), float(ratios.max()), len(ratios))
+
+    def statistic(*times: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+        return np.asarray(np.median(times[0], axis=axis))
+
+    return Ratio(median, *_interval((ratios,), statistic, median, paired=True), len(ratios))
+
+
+def nearer(one: Ratio, other: Ratio) -> Ratio:
+    """Of two estimates of a ratio the one that is known better; where they contradict each other, what both leave."""
+    first, second = sorted((one, other), key=lambda r: r.hi / r.lo)
+    if first.lo <= second.hi and second.lo <= first.hi:
+        return first
+    return replace(first, lo=min(first.lo, second.lo), hi=max(first.hi, second.hi))
+
+
 def _interval(
     data: Sequence[NDArray[np.float64]], statistic: Callable[..., NDArray[np.float64]], median: float, *, paired: bool
 ) -> tuple[float, float]:
@@ -83,7 +108,7 @@ def _interval(
     return min(float(low), median), max(float(high), median)
 
 
-def median_of(values: Sequence[float]) -> float:
+def median_of(values: Sequence[float] | NDArray[np.float64]) -> float:
     """The median of a non-empty sequence."""
     return float(np.median(np.asarray(values, dtype=float)))
 

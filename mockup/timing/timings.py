@@ -9,15 +9,19 @@ Of each variant a restored process gives one number, its undisturbed time (first
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from layout_advise.mockup.timing.canary import Canary, fastest
-from layout_advise.mockup.timing.places import AtPlaces, at_places
+from layout_advise.mockup.timing.places import AtPlaces, at_places, in_pairs
 from layout_advise.mockup.timing.policy import TIMING
+from layout_advise.mockup.timing.process_times import Canaries, ProcessTimes, Times
 from layout_advise.mockup.timing.statistics import (
     Ratio,
     median_of,
+    nearer,
+    paired_ratio,
     quantile_of,
     undisturbed,
     undisturbed_ratio,
@@ -25,25 +29,6 @@ from layout_advise.mockup.timing.statistics import (
 )
 from layout_advise.mockup.timing.variants import CONTROLS, ORIGINAL, SHADOW, Variant
 from layout_advise.tracer.process.stopped_program import MODES, Mode
-
-Times = Mapping[Variant, Sequence[float]]
-"""Of one restored process: by variant the ns of all valid calls."""
-Canaries = Mapping[Variant, Sequence[Canary]]
-"""The canaries of the same calls."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessTimes:
-    """What was timed in one restored process. ``conversions`` are ns of converting to a layout and back, by variant."""
-
-    times: Mapping[Mode, Times]
-    canaries: Mapping[Mode, Canaries]
-    conversions: Mapping[Variant, tuple[float, float]]
-    waited_ns: int
-    rejected: int
-    samples: int
-    put_back: Mapping[Variant, float] = field(default_factory=dict)
-    """ns of putting back what the program writes between the calls of a batch, which ``times`` are without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +249,12 @@ class Timings:
         together = all(bool(a) == bool(b) for a, b in zip(*runs, strict=True))
         found = undisturbed_ratio(above, below) if together else unpaired_ratio(above, below)
         factor = self._slowed(under, mode, undisturbed(below)) / self._slowed(over, mode, undisturbed(above))
-        return Ratio(factor * found.median, factor * found.lo, factor * found.hi, found.restores)
+        found = Ratio(factor * found.median, factor * found.lo, factor * found.hi, found.restores)
+        pairs = [(a, b) for a, b in zip(*runs, strict=True) if a and b]
+        slowed = abs(math.log(factor)) > math.log(TIMING.unusual)
+        return (
+            found if slowed or not self.is_calm or len(pairs) < TIMING.fewest_pairs else nearer(found, paired_ratio(pairs))
+        )
 
     def at_places(self, places: Sequence[Variant], mode: Mode) -> AtPlaces | None:
         """The factors of a build's ``places``, of which its own is the first and those that no process timed are left out;
@@ -275,7 +265,10 @@ class Timings:
         found = self._worked_out.get(key)
         if not isinstance(found, AtPlaces):
             quantile = TIMING.typical if self.typical else TIMING.undisturbed
-            found = self._worked_out[key] = at_places(times[0], [one for one in times[1:] if one], quantile)
+            found = at_places(times[0], [one for one in times[1:] if one], quantile)
+            if self.is_calm and not self.typical:
+                found = found.or_nearer(in_pairs([self.processes(name, mode) for name in places]))
+            self._worked_out[key] = found
         return found
 
     def _of_processes(self, name: Variant, over: Variant, under: Variant, mode: Mode) -> list[float]:

@@ -14,8 +14,8 @@ from layout_advise.decide.decision import Decision, as_fast, measured, shown_fas
 from layout_advise.decide.gain_words import with_peers
 from layout_advise.decide.live import lived
 from layout_advise.decide.loop import loop_advice, with_loop
-from layout_advise.decide.single import decide_single, noise_decides
-from layout_advise.decide.verdict import LiveWish, VerdictContext, decide
+from layout_advise.decide.single import decide_single
+from layout_advise.decide.verdict import LiveWish, VerdictContext, decide, noise_decides
 from layout_advise.describe.describe import ablation
 from layout_advise.measure.effort import plans_for
 from layout_advise.measure.live_outcome import LiveTrial
@@ -561,7 +561,7 @@ def test_candidates_lie_at_several_places_where_the_program_is_as_quick(
     assert result.places == 4
     assert result.speedup is not None
     mean = 1000 / fmean([1020, 1010, 850, 855])
-    assert (result.speedup.lo, result.speedup.median, result.speedup.hi) == pytest.approx((0.974, mean, 1.194), rel=0.01)
+    assert (result.speedup.lo, result.speedup.median, result.speedup.hi) == pytest.approx((0.974, mean, 1.177), rel=0.01)
     slower = contest(monkeypatch, times, in_situ=(3000.0, 3000.0), placed=True)  # calls in a row are going to be timed
     assert not slower.alike
     assert not set(C1.elsewhere) & set(slower.first.steady[0])

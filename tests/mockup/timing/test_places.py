@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from layout_advise.mockup.timing.places import ALONE, at_places
+from layout_advise.mockup.timing.places import ALONE, at_places, in_pairs
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import gain, places_of
 from layout_advise.mockup.timing.timings import Timings
@@ -64,6 +64,33 @@ def test_the_spread_of_so_few_processes_is_that_of_all_ways_to_draw_them() -> No
     (_, factor), seen = at_places(own, [[106.0, 107.0]]).factors, math.log(106.1 / 100.9)
     unsure = variance(2) + variance(4)
     assert math.log(factor) == pytest.approx(seen * seen**2 / (seen**2 + unsure), rel=0.1)
+
+
+def test_what_a_process_deals_all_places_says_nothing_of_their_differences() -> None:
+    rng = np.random.default_rng(11)
+    luck = np.exp(rng.normal(0.0, 0.1, 9))
+    own = [float(100 * f) for f in luck]
+    others: list[list[float | None]] = [[None] * 9 for _ in range(3)]
+    for number, f in enumerate(luck):
+        others[number % 3][number] = float(100 * (1.05 if number % 3 == 1 else 1.0) * f * rng.normal(1.0, 0.002))
+    found = in_pairs([own, *others])
+    assert found is not None
+    assert found.factors == pytest.approx((1.0, 1.0, 1.05, 1.0), abs=0.01)
+    assert found.most < 1.06
+    alone = at_places(own, [[t for t in one if t] for one in others])
+    assert alone.or_nearer(found) is found
+    assert found.or_nearer(alone) is found
+    assert found.or_nearer(None) is found
+
+
+def test_of_too_few_processes_no_pairs_are_made() -> None:
+    assert in_pairs([[1.0, 1.0, 1.0, 1.0, 1.0]]) is None
+    assert in_pairs([[1.0, 1.0, 1.0, None, None], [1.0, 1.0, 1.0, 1.0, 1.0]]) is None  # of the own place
+    assert in_pairs([[1.0] * 5, [1.0, 1.0, None, None, None], [None, None, 1.0, 1.0, 1.0]]) is None  # of the differences
+    assert in_pairs([[1.0] * 4, [None] * 4, [1.0] * 4]) is None
+    found = in_pairs([[1.0] * 6, [1.0] * 6])
+    assert found is not None
+    assert (found.least, found.most) == (1.0, 1.0)
 
 
 def test_intervals_over_places_hold_the_truth_and_one_slow_process_does_not_widen_them() -> None:
