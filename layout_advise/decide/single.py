@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
@@ -20,7 +20,7 @@ from layout_advise.decide.requests import (
     time_code,
     time_in_program,
 )
-from layout_advise.decide.verdict import VerdictContext, confirm, decide, reaching
+from layout_advise.decide.verdict import VerdictContext, confirm, decide, noise_decides, reaching
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
 from layout_advise.measure.live_outcome import LiveTrial
@@ -157,12 +157,6 @@ def _with_second(now: _Results, again: Measured) -> _Results:
 def _surely_above(one: Measured, other: Measured) -> bool:
     """Tells whether the times of ``one`` leave it no less than the most that those of ``other`` leave that."""
     return one.counted is not None and other.counted is not None and one.counted.lo > other.counted.hi
-
-
-def noise_decides(results: Sequence[Measured], verdict: Verdict, context: VerdictContext) -> bool:
-    """Tells whether an answer is open only as upper ends of doubts are of few processes: by the medians none gains."""
-    reach = reaching(results, context) if verdict.action == "undecided" and verdict.doubt is not None else []
-    return bool(reach) and all((top := one.likely_ceiling()) is not None and top < context.bound for one in reach)
 
 
 def _settled(now: _Results, verdict: Verdict, context: VerdictContext) -> Asking[tuple[_Results, Verdict]]:

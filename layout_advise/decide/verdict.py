@@ -185,6 +185,12 @@ def reaching(candidates: Iterable[Measured], context: VerdictContext) -> list[Me
     return [c for c in candidates if (top := c.ceiling()) is not None and top >= context.bound]
 
 
+def noise_decides(results: Sequence[Measured], verdict: Verdict, context: VerdictContext) -> bool:
+    """Tells whether an answer is open only as upper ends of doubts are of few processes: by the medians none gains."""
+    reach = reaching(results, context) if verdict.action == "undecided" and verdict.doubt is not None else []
+    return bool(reach) and all((top := one.likely_ceiling()) is not None and top < context.bound for one in reach)
+
+
 def _left_open(best: Measured, candidates: Sequence[Measured], context: VerdictContext) -> Verdict:
     """No answer: the interval of the best candidate, its widest term and what would narrow that."""
     lo, hi, widest = best.floor(), best.ceiling() or 0.0, best.widest

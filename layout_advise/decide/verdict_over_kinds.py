@@ -10,13 +10,29 @@ from layout_advise.decide.budget import Circumstances, nearest_mode, with_doubts
 from layout_advise.decide.decision import Decision, KindTimes, measured, unrolled_nearer
 from layout_advise.decide.live import Settled, lived, settled
 from layout_advise.decide.mixture import Portion, harms, mixed, sentence, with_kinds
-from layout_advise.decide.requests import Asking, MeasureAgain, measure_again, time_in_program
-from layout_advise.decide.verdict import VerdictContext, confirm, decide, identity_problem, undecided
+from layout_advise.decide.requests import (
+    Asking,
+    MeasureAgain,
+    MeasureMore,
+    measure_again,
+    measure_more,
+    time_in_program,
+)
+from layout_advise.decide.verdict import (
+    VerdictContext,
+    confirm,
+    decide,
+    identity_problem,
+    noise_decides,
+    reaching,
+    undecided,
+)
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
 from layout_advise.measure.live_outcome import LiveTrial
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import mode_of
+from layout_advise.measure.setup import Contest
 from layout_advise.measure.stage import TimedAgain
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
@@ -56,24 +72,17 @@ def decide_over_kinds(races: Sequence[KindRace], left_out: Sequence[Portion], co
     runs = []
     for number, race in enumerate(races):
         runs.append((yield from _run(number, race)))
-    main = runs[0]
-    decision = Decision(
-        main.times.first, None, main.times.mode, undecided(Reason.UNDECIDED_YET, ""), None, context.snapshot,
-        in_situ_ns=main.times.in_situ_ns, alike=all(r.around.alike for r in runs), kinds=tuple(r.times for r in runs),
-    )  # fmt: skip
     problem = identity_problem(context)
     if problem is not None:
-        return replace(decision, verdict=problem)
-    assert main.race.times is not None
-    contest = main.race.times.contest
-    kinds = {e.variant: [_measured(run, e.variant) for run in runs] for e in contest.entrants}
-    decision = replace(decision, results=tuple(_mixed(runs, each) for each in kinds.values()))
-    shares = [r.race.share for r in runs]
-    verdict = first_verdict(kinds, shares, contest.unmeasured, context)
+        return _open(runs, problem, context)
+    runs = yield from _until_noise_decides(runs, context)
+    kinds, unmeasured, shares = _at_each(runs), _contest(runs).unmeasured, [r.race.share for r in runs]
+    verdict = first_verdict(kinds, shares, unmeasured, context)
+    decision = replace(_open(runs, verdict, context), results=tuple(_mixed(runs, each) for each in kinds.values()))
     found = yield from settled(
         Settled(decision.results, {}, verdict),
         context,
-        lambda _, trials: first_verdict(kinds, shares, contest.unmeasured, context, trials),
+        lambda _, trials: first_verdict(kinds, shares, unmeasured, context, trials),
     )
     decision, verdict = replace(decision, results=found.results, trials=found.trials), found.verdict
     if verdict.action != "change":
@@ -86,6 +95,55 @@ def decide_over_kinds(races: Sequence[KindRace], left_out: Sequence[Portion], co
         return replace(decision, verdict=with_kinds(verdict, text))
     winner = next(variant for variant in kinds if str(variant) == verdict.candidate)
     return (yield from _confirmed(decision, runs, verdict, winner, left_out, context))
+
+
+def _contest(runs: Sequence[_Run]) -> Contest:
+    assert runs[0].race.times is not None
+    return runs[0].race.times.contest
+
+
+def _at_each(runs: Sequence[_Run]) -> dict[Variant, list[Measured]]:
+    """The measurements of each candidate at the calls of each kind."""
+    return {e.variant: [_measured(run, e.variant) for run in runs] for e in _contest(runs).entrants}
+
+
+def _open(runs: Sequence[_Run], verdict: Verdict, context: VerdictContext) -> Decision:
+    """The decision on the first times of all kinds."""
+    main = runs[0].times
+    return Decision(
+        main.first, None, main.mode, verdict, None, context.snapshot,
+        in_situ_ns=main.in_situ_ns, alike=all(r.around.alike for r in runs), kinds=tuple(r.times for r in runs),
+    )  # fmt: skip
+
+
+def _until_noise_decides(runs: Sequence[_Run], context: VerdictContext) -> Asking[list[_Run]]:
+    """``runs``, with the candidates that may gain timed in further processes at the calls of all kinds, as long as it is
+    noise that leaves the answer open and there is time."""
+    while True:
+        kinds = _at_each(runs)
+        results = [_mixed(runs, each) for each in kinds.values()]
+        verdict = first_verdict(kinds, [r.race.share for r in runs], _contest(runs).unmeasured, context)
+        if verdict.reason != Reason.WITHIN_NOISE and not noise_decides(results, verdict, context):
+            return list(runs)
+        names, more = frozenset(r.name for r in reaching(results, context)), []
+        for number, run in enumerate(runs):
+            more.append((yield from _more(number, run, names)))
+        if all(run is before for run, before in zip(more, runs, strict=True)):
+            return more
+        runs = more
+
+
+def _more(number: int, run: _Run, names: frozenset[Variant]) -> Asking[_Run]:
+    """The calls of one kind, with further times of these candidates; as they were where there is no time left, or none of
+    the candidates concerns them."""
+    if run.race.times is None or names <= run.race.unaffected:
+        return run
+    first = run.times.first
+    first = first.exchanged(IDENTITY, IDENTITY_UNROLLED) if run.around.unrolled else first
+    more = yield from measure_more(MeasureMore(number, first.origin or first, names - run.race.unaffected))
+    if more is None:
+        return run
+    return _seen(run.race, replace(more, lesser=first.lesser, between=first.between), run.around)
 
 
 def _middle(one: Measured) -> float:
@@ -137,12 +195,19 @@ def _run(number: int, race: KindRace) -> Asking[_Run]:
         in_situ_ns = (yield from time_in_program(number, first.best_canary.core)) or in_situ_ns
         mode = mode_of(first, between, in_situ_ns)
     counts = mode or nearest_mode(first, in_situ_ns)
-    unrolled = unrolled_nearer(first, counts)
+    around = Circumstances(in_situ_ns, counts, mode is not None, bench.branches, counting=bench.counting)
+    return _seen(race, first, around)
+
+
+def _seen(race: KindRace, first: Timings, around: Circumstances) -> _Run:
+    """The calls of one kind as their times have them, with the identity that is nearer to the original as the identity."""
+    assert race.times is not None
+    mode, contest = around.mode, race.times.contest
+    unrolled = unrolled_nearer(first, mode)
     first = first.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else first
-    around = Circumstances(in_situ_ns, counts, mode is not None, bench.branches, unrolled, bench.counting)
-    times = KindTimes(race.text, race.share, first, counts, None, race.unaffected, in_situ_ns)
-    contest = race.times.contest
-    found = [measured(e, first, counts, contest.conversion(first, e.variant)) for e in contest.entrants]
+    around = replace(around, unrolled=unrolled)
+    times = KindTimes(race.text, race.share, first, mode, None, race.unaffected, around.in_situ_ns)
+    found = [measured(e, first, mode, contest.conversion(first, e.variant)) for e in contest.entrants]
     return _Run(race, times, around, {m.name: m for m in with_doubts(found, first, around)})
 
 

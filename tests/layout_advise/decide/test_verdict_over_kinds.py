@@ -72,6 +72,15 @@ def test_a_kind_that_loses_stops_the_change(monkeypatch: pytest.MonkeyPatch) -> 
     assert decision.again is None
 
 
+@pytest.mark.parametrize(("gain", "processes"), [(1.049, {14, 28}), (2.0, {7})])
+def test_all_kinds_are_timed_in_further_processes_while_noise_leaves_them_open(
+    monkeypatch: pytest.MonkeyPatch, gain: float, processes: set[int]
+) -> None:
+    races = [race(monkeypatch, "odd calls", 0.5, gain), race(monkeypatch, "even calls", 0.5, gain)]
+    with_time = [(one, replace(kind, most_restores=28)) for one, kind in races if kind is not None]
+    assert {len(kind.first.steady) for kind in decided(with_time).kinds} <= processes
+
+
 def test_what_is_not_measured_or_not_touched_counts_as_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     untouched = KindRace("even calls", 0.3, None, 1000.0, frozenset({C1})), None
     races = [race(monkeypatch, "odd calls", 0.62, 2.0), untouched]
