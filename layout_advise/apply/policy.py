@@ -10,7 +10,10 @@ class ApplyPolicy:
     """Units and reasons in ``docs/decisions/0064``."""
 
     rounds: int = 5
-    """Processes of each program that are timed, in turn."""
+    """Processes of each program that are timed, in turn, at least."""
+    most_rounds: int = 40
+    timing_seconds: float = 60.0
+    """As long as their interval is wider than the predicted one: up to so many, and so long."""
     slower: float = 0.95
     """The rewritten program is slower where it surely runs less than so many times as fast."""
     fewest_rounds: int = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
 from layout_advise.apply.rewrite.syntax import TranslationUnit
 from layout_advise.apply.rewrite.target import Target, definition, target
 from layout_advise.apply.sources import SourceFile
-from layout_advise.apply.timed import Achieved, timed
+from layout_advise.apply.timed import Achieved, Rounds, exactly, timed
 from layout_advise.apply.trees import SourceTree
 from layout_advise.errors import SourceError
 from layout_advise.reports.model.wanted import WantedLayout, WantedRecord
@@ -23,13 +24,13 @@ from layout_advise.reports.model.wanted import WantedLayout, WantedRecord
 @dataclass(frozen=True, slots=True)
 class ApplyRequest:
     """The order: ``layout`` onto ``sources``, which lie in ``tree``. ``arguments`` are the program's; ``rounds`` 0: no
-    timing."""
+    timing, None: as many as it takes until the interval is as narrow as the predicted one."""
 
     layout: WantedLayout
     sources: tuple[SourceFile, ...]
     tree: SourceTree
     arguments: tuple[str, ...]
-    rounds: int
+    rounds: int | None
     guard: bool = False
 
 
@@ -76,9 +77,17 @@ def apply(request: ApplyRequest, work: Path) -> Applied:
     trees.built(old)
     trees.built(new)
     _compare(old, new, request.arguments)
-    symbol = request.layout.hotspot.symbol
-    achieved = timed(old, new, request.arguments, symbol, request.rounds, work) if request.rounds else None
+    if request.rounds == 0:
+        return replace(applied, ran=True)
+    rounds = exactly(request.rounds) if request.rounds is not None else Rounds(width=_width(request.layout))
+    achieved = timed(old, new, request.arguments, request.layout.hotspot.symbol, rounds, work)
     return replace(applied, ran=True, achieved=achieved)
+
+
+def _width(layout: WantedLayout) -> float:
+    """The predicted interval's upper end over its lower one."""
+    predicted = layout.candidate.predicted
+    return predicted.hi / predicted.lo if predicted is not None and predicted.lo > 0 else math.inf
 
 
 def _moved(one: SourceFile, tree: SourceTree, new: SourceTree) -> SourceFile:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from layout_advise.errors import LayoutAdviseError
 from layout_advise.mockup.timing.statistics import Ratio, undisturbed, undisturbed_ratio
 from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.sampling.probe import probe
+from layout_advise.tracer.sampling.turns import own_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +33,52 @@ class Achieved:
         return self.program.restores >= APPLY.fewest_rounds and self.program.hi < APPLY.slower
 
 
-def timed(old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: str, rounds: int, work: Path) -> Achieved:
-    """Times both programs in turn, ``rounds`` processes of each. The unit of the statistics is the process (decision 21)."""
-    seconds: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        for tree, taken in zip((old, new), seconds, strict=True):
-            taken.append(run(tree, arguments).seconds)
-    program = undisturbed_ratio(*seconds)
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The processes of each program that are timed, in turn: ``fewest``, and further ones up to ``most``, for so many
+    ``seconds``, as long as the interval's upper end is more than ``width`` times its lower one."""
+
+    fewest: int = APPLY.rounds
+    most: int = APPLY.most_rounds
+    seconds: float = APPLY.timing_seconds
+    width: float = math.inf
+
+    def enough(self, ratio: Ratio) -> bool:
+        """Tells whether the interval is as narrow as it is to be."""
+        return ratio.hi <= self.width * ratio.lo
+
+
+def exactly(rounds: int) -> Rounds:
+    """So many processes, however wide the interval is."""
+    return Rounds(rounds, rounds)
+
+
+def timed(old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: str, rounds: Rounds, work: Path) -> Achieved:
+    """Times both programs in turn. The unit of the statistics is the process (decision 21)."""
+    program = in_turn(lambda: (run(old, arguments).seconds, run(new, arguments).seconds), rounds)
+    assert program is not None
     try:
         return Achieved(program, _region(old, new, arguments, symbol, rounds, work))
     except LayoutAdviseError as error:
         return Achieved(program, None, error.line())
 
 
+def in_turn(pair: Callable[[], tuple[float, float] | None], rounds: Rounds) -> Ratio | None:
+    """The ratio of the times of two programs, of which ``pair`` times a process each; None where it has none."""
+    over, under, end = list[float](), list[float](), own_time() + rounds.seconds
+    while len(over) < rounds.fewest or (len(over) < rounds.most and own_time() < end):
+        times = pair()
+        if times is None:
+            return None
+        over.append(times[0])
+        under.append(times[1])
+        if len(over) >= rounds.fewest and rounds.enough(undisturbed_ratio(over, under)):
+            break
+    return undisturbed_ratio(over, under)
+
+
 def _region(
-    old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: str, rounds: int, work: Path
+    old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: str, rounds: Rounds, work: Path
 ) -> Ratio | None:
     """The ratio of the undisturbed times of a call: the first decile of a process' calls (decision 5)."""
     commands = [(str(tree.root / tree.program), *arguments) for tree in (old, new)]
@@ -54,14 +87,17 @@ def _region(
         _profiled(commands[0], before, symbol, work),
         _profiled(commands[1], after, name_in(after, before, symbol), work),
     ]
-    nanoseconds: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        for command, profiled, taken in zip(commands, found, nanoseconds, strict=True):
+
+    def pair() -> tuple[float, float] | None:
+        taken = []
+        for command, profiled in zip(commands, found, strict=True):
             times = call_times(profiled, probe(command, profiled.entry, timeout=APPLY.run_seconds))
             if not times:
                 return None
             taken.append(undisturbed(times))
-    return undisturbed_ratio(*nanoseconds)
+        return taken[0], taken[1]
+
+    return in_turn(pair, rounds)
 
 
 def name_in(new: ElfBinary, old: ElfBinary, symbol: str) -> str:

@@ -31,21 +31,11 @@ def lines(layout: WantedLayout, applied: Applied, patch: Path | None) -> Iterato
     achieved = (
         f"achieved {_ratio(region)}" if region is not None else f"not timed ({applied.achieved.why or 'no call was seen'})"
     )
-    yield f"{layout.hotspot.name or layout.hotspot.symbol}: predicted {_ratio(predicted(layout))}, {achieved}"
+    yield f"{layout.hotspot.name or layout.hotspot.symbol}: predicted {_ratio(candidate.predicted)}, {achieved}"
     whole = f"predicted {candidate.program_speedup:.2f}, " if candidate.program_speedup is not None else ""
     yield f"the whole program: {whole}achieved {_ratio(applied.achieved.program)}"
     if applied.achieved.is_slower:
         yield "the program is slower with the source rewritten so: no file is changed; leave the layout as it is"
-
-
-def predicted(layout: WantedLayout) -> Interval | None:
-    """The candidate's gain with every doubt in it: the hull of its error budget."""
-    speedup = layout.candidate.speedup
-    if speedup is None:
-        return None
-    terms = layout.candidate.error_budget
-    low, high = min([speedup.lo, *(t.lo for t in terms)]), max([speedup.hi, *(t.hi for t in terms)])
-    return Interval(speedup.median, low, high)
 
 
 def _ratio(ratio: Ratio | Interval | None) -> str:

@@ -21,7 +21,6 @@ import tempfile
 from pathlib import Path
 
 from layout_advise.apply import stage, trees, words
-from layout_advise.apply.policy import APPLY
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.sources import SUFFIXES, SourceFile, from_command, from_compile_commands, from_debug_information
 from layout_advise.commands import common
@@ -49,7 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--write", action="store_true", help="also change the files, after everything was checked")
     parser.add_argument("--guard", action="store_true", help="also assert the layout in the source (static_assert)")
     parser.add_argument(
-        "--rounds", type=int, default=APPLY.rounds, metavar="N", help="processes timed of each program (0: none)"
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="processes timed of each program (0: none; default: 5 and more, for a minute "
+        "at most, until the interval is as narrow as the predicted one)",
     )
 
 
@@ -79,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_sources(program, sources)
     tree = _tree(arguments, program, sources, report.started_in)
     _check(arguments, tree)
-    request = stage.ApplyRequest(layout, sources, tree, report.command[1:], max(0, arguments.rounds), arguments.guard)
+    request = stage.ApplyRequest(layout, sources, tree, report.command[1:], _rounds(arguments), arguments.guard)
     with tempfile.TemporaryDirectory(prefix="layout-advise-") as work:
         try:
             applied = stage.apply(request, Path(work).resolve())
@@ -98,6 +101,10 @@ def run(arguments: argparse.Namespace) -> int:
     note(Path(arguments.run), AppliedLayout(layout.candidate.id, applied.references))
     print("\n".join(words.lines(layout, applied, patch)), file=sys.stdout if patch is not None else sys.stderr)
     return SLOWER if slower else 0
+
+
+def _rounds(arguments: argparse.Namespace) -> int | None:
+    return None if arguments.rounds is None else max(0, arguments.rounds)
 
 
 def _sources(arguments: argparse.Namespace, program: Path) -> tuple[SourceFile, ...]:

@@ -84,18 +84,9 @@ def _best(old: HotspotReport) -> CandidateReport | None:
     return max(measured, key=lambda one: one.speedup.lo if one.speedup else 0.0, default=None)
 
 
-def predicted(candidate: CandidateReport) -> Interval | None:
-    """A candidate's gain with every doubt in it: the hull of its error budget."""
-    if candidate.speedup is None:
-        return None
-    terms = candidate.error_budget
-    low = min([candidate.speedup.lo, *(term.lo for term in terms)])
-    return Interval(candidate.speedup.median, low, max([candidate.speedup.hi, *(term.hi for term in terms)]))
-
-
 def _left(best: CandidateReport | None, time: Faster) -> Interval | None:
     """The gain of the best layout of the earlier run over the present one; None where it is not shown to gain."""
-    gain = predicted(best) if best is not None else None
+    gain = best.predicted if best is not None else None
     if gain is None or time.speedup is None:
         return None
     got = time.speedup

@@ -275,6 +275,14 @@ class CandidateReport(msgspec.Struct, frozen=True):
     change: str = ""
     """Declarations, allocations and accesses as a diff against today's: lines that begin with ``-``, ``+`` or a blank."""
 
+    @property
+    def predicted(self) -> Interval | None:
+        """The gain with every doubt in it, the hull of the error budget; None where it was not measured."""
+        if self.speedup is None:
+            return None
+        low = min([self.speedup.lo, *(term.lo for term in self.error_budget)])
+        return Interval(self.speedup.median, low, max([self.speedup.hi, *(term.hi for term in self.error_budget)]))
+
     def __repr__(self) -> str:
         gain = f", {self.speedup.median:.2f} times" if self.speedup is not None else ""
         return f"<CandidateReport {self.id}: {' '.join(self.families) or 'as it is'}, {self.evidence}{gain}>"
