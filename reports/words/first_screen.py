@@ -252,9 +252,14 @@ def _best(hotspot: HotspotReport) -> Iterator[str]:
 
 
 def _widest(hotspot: HotspotReport, best: CandidateReport) -> str:
-    """``; the form of the mock-up leaves up to 1.05×``, where of a ``keep`` that is more than was measured; else empty."""
+    """``; the form of the mock-up leaves up to 1.05×``, where of a ``keep`` that is more than was measured; what is less is
+    over another build; else empty."""
     claimed, measured = hotspot.verdict.interval, best.speedup
-    if hotspot.verdict.action != "keep" or claimed is None or measured is None or claimed.hi < 1.01 * measured.hi:
+    if hotspot.verdict.action != "keep" or claimed is None or measured is None:
+        return ""
+    if claimed.hi < 0.99 * measured.hi:
+        return f" over the original; over the fastest build of the unchanged layout it is at most {factor(claimed.hi)}"
+    if claimed.hi < 1.01 * measured.hi:
         return ""
     term = max(best.error_budget, key=lambda one: one.hi, default=None)
     name = reason_words.DOUBT_NAMES.get(term.term, term.term) if term is not None else "every doubt"

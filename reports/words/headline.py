@@ -20,6 +20,8 @@ from layout_advise.reports.words.reason_words import DOUBT_NAMES, REASONS
 TOO_WIDE = 4.0
 """Of an interval whose ends differ by that factor nothing is said of a layout: it would say nothing."""
 MOST_WORDS = 25
+FEWEST_OF_LAYOUT = 4
+"""Words that a layout takes: ``as SoA of vx``."""
 
 
 def headline(hotspot: HotspotReport) -> str:
@@ -57,10 +59,15 @@ def data_name(structure: StructureReport) -> str:
     return f"`{kind if record and kind else structure.name}`"
 
 
-def data_names(hotspot: HotspotReport, candidate: CandidateReport) -> str:
-    """The data that a candidate re-lays: of several structures of one type its name once."""
+def data_names(hotspot: HotspotReport, candidate: CandidateReport, room: int = MOST_WORDS) -> str:
+    """The data that a candidate re-lays: of several structures of one type its name once; of names that are longer than
+    ``room`` words the first, or how many there are."""
     found = [s for s in hotspot.structures if s.id in candidate.structures]
-    return listing(list(dict.fromkeys(data_name(s) for s in found)), 3) or "the data"
+    names = list(dict.fromkeys(data_name(s) for s in found))
+    if len(names) < 2:
+        return listing(names, 3) or "the data"
+    shorter = (listing(names, 3), f"{names[0]} and {len(names) - 1} more")
+    return next((said for said in shorter if len(said.split()) <= room), f"{len(names)} structures")
 
 
 def program_gain(hotspot: HotspotReport) -> float | None:
@@ -84,8 +91,14 @@ def _change(hotspot: HotspotReport) -> str:
     part = "the program's CPU time" if is_cpu_time(hotspot.waits, hotspot.processors) else "the program"
     program = f", {part} {factor(whole)}" if whole is not None else ""
     gain = f"{_of(hotspot)} {least}{factor(verdict.gain)} faster{around}{program}."
-    words = len(gain.split()) + len(data_names(hotspot, advised).split()) + 1
-    return f"Store {data_names(hotspot, advised)} {brief(advised, MOST_WORDS - words)}: {gain}"
+    return f"Store {_laid_out(hotspot, advised, gain)}: {gain}"
+
+
+def _laid_out(hotspot: HotspotReport, candidate: CandidateReport, rest: str) -> str:
+    """The data and their layout, in as many words as ``rest`` and one in front leave."""
+    room = MOST_WORDS - len(rest.split()) - 1
+    names = data_names(hotspot, candidate, room - FEWEST_OF_LAYOUT)
+    return f"{names} {brief(candidate, room - len(names.split()))}"
 
 
 def _of(hotspot: HotspotReport) -> str:
@@ -116,10 +129,8 @@ def _keep(hotspot: HotspotReport) -> str:
         return ""
     tried = len({c.id.removesuffix(f"-{c.variant}") for c in hotspot.candidates if c.speedup is not None})
     others = f"the best of {tried} other layouts" if tried > 1 else "the other layout"
-    return (
-        f"Keep {data_names(hotspot, best)} as it is: {others} runs {_of(hotspot)} at most "
-        f"{factor(verdict.interval.hi)} as fast."
-    )
+    rest = f"as it is: {others} runs {_of(hotspot)} at most {factor(verdict.interval.hi)} as fast."
+    return f"Keep {data_names(hotspot, best, MOST_WORDS - len(rest.split()) - 1)} {rest}"
 
 
 def _after_change(hotspot: HotspotReport) -> str:
@@ -147,8 +158,7 @@ def _undecided(hotspot: HotspotReport) -> str:
                 f"Undecided: what was measured of {_of(hotspot)} tells no layouts apart ({span(verdict.interval)}×){doubt}."
             )
         gain = f"runs {_of(hotspot)} {span(verdict.interval)}× as fast{doubt}."
-        words = len(gain.split()) + len(data_names(hotspot, best).split()) + 1
-        return f"Undecided: {data_names(hotspot, best)} {brief(best, MOST_WORDS - words)} {gain}"
+        return f"Undecided: {_laid_out(hotspot, best, gain)} {gain}"
     if verdict.reason == "not-lifted" and hotspot.not_lifted:
         first = hotspot.not_lifted[0]
         where = f"{PurePath(first.file).name}:{first.line}" if first.file else first.address

@@ -122,6 +122,20 @@ def test_keep_tells_the_best_that_others_reached() -> None:
     assert headline(told(none).hotspots[0]) == "Keep the layout: no layout rule applies to what step touches."
 
 
+def test_of_several_structures_with_long_names_the_first_is_named() -> None:
+    """``runs prod_xA2 at most 0.94× as …`` was told behind two names of six words each."""
+    verdict = Verdict("keep", None, None, "no-gain", "Keep it.", interval=Interval(0.93, 0.92, 0.94), about="c1")
+    for name, said in (("block 1 of the work", "`block 1 of the work` and 1 more"), ("a b " * 6, "2 structures")):
+        made = candidate(1, Interval(0.96, 0.94, 0.96, 5), structures=("s0", "s1"))
+        (hotspot,) = told(verdict, made, candidate(3, GAIN)).hotspots
+        blocks = [msgspec.structs.replace(hotspot.structures[0], id=f"s{k}", type=None, name=name) for k in range(2)]
+        blocks[1] = msgspec.structs.replace(blocks[1], name=f"{name}2")
+        hotspot = msgspec.structs.replace(hotspot, structures=tuple(blocks))
+        assert headline(hotspot) == f"Keep {said} as it is: the best of 2 other layouts runs step at most 0.94× as fast."
+    notes = " ".join(first_screen(told(verdict, made), hotspot).notes)
+    assert "0.96× (0.94–0.96) over the original; over the fastest build of the unchanged layout it is at most 0.94×" in notes
+
+
 def test_undecided_tells_the_interval_the_doubt_and_what_narrows_it() -> None:
     doubt = BudgetTerm("processes", 0.9, 1.6, "bootstrap over 5 processes")
     made = candidate(1, Interval(1.2, 0.9, 1.6, 5), error_budget=(doubt,))
