@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,9 +86,10 @@ class Profiled:
             code += padding(self.module.read(end, ALIGNMENT))
         return Entry(Path(self.module.path).resolve(), address, code, self.name)
 
-    def region(self, load_base: int) -> Region:
-        """The hotspot's code at its run-time addresses."""
-        function = self.module.region(self.function, load_base, callees=True)
+    def region(self, load_base: int, called: Collection[int] = ()) -> Region:
+        """The hotspot's code at its run-time addresses; ``called`` are functions that it calls through pointers, by their
+        addresses in the file."""
+        function = self.module.region(self.function, load_base, callees=True, called=called)
         return function if self.nest is None else self.nest.region(function)
 
     @property

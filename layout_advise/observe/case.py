@@ -62,6 +62,8 @@ class Case:
     """Why there is no loop instead of a hotspot that is entered too seldom."""
     taken: frozenset[int] = frozenset()
     """Where ways begin that calls compared before took, though the first did not."""
+    called: frozenset[int] = frozenset()
+    """Functions of the region's file, by their addresses there, that it was seen to call through pointers."""
     kinds: tuple[Kind, ...] = ()
     """Where calls differ: that of the call stopped at, then the others."""
     beside: tuple[Observation, ...] = ()
@@ -194,7 +196,7 @@ class Case:
         )
 
     def _region(self, load_base: int) -> Region:
-        return self.profiled.region(load_base)
+        return self.profiled.region(load_base, sorted(self.called))
 
 
 def settled(program: AgentProcess, calls: Calls) -> Puts | None:

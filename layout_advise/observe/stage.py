@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.errors import RefusedError, SettleError
+from layout_advise.errors import NotLiftedError, RefusedError, SettleError
+from layout_advise.mockup.lift.lift import lift
 from layout_advise.observe.annotate import annotated
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds, find_kinds
 from layout_advise.observe.observe import Observation, is_beyond_the_l2, merge, observed
+from layout_advise.tracer.code.instructions import functions_of
+from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.procfs import thread_count
 from layout_advise.tracer.process.stopped_program import Range
+from layout_advise.tracer.program.binary import ElfBinary
+from layout_advise.tracer.program.function_code import CALLEE_BYTES, CALLEE_LEVELS
 from layout_advise.tracer.snapshot.agent_process import AgentProcess
 from layout_advise.tracer.trace.trace import OTHERS, Mapping
 from layout_advise.tracer.trace.trace_file import write_trace
@@ -32,7 +37,7 @@ def observe_call(case: Case, parked: AgentProcess) -> Observed:
         progress.note(beside_note(beside), once=True)
     if case.batch is not None and (why := case.clone_refusal(parked)) is not None:
         case = case.unbatched(why)
-    case, seen = _traced(case, parked)
+    case, seen = _with_callees(case, parked)
     if case.batch is None and is_beyond_the_l2(seen):
         case = replace(case, chosen=case.chosen.usual())
     if seen.trace.others:
@@ -45,6 +50,39 @@ def observe_call(case: Case, parked: AgentProcess) -> Observed:
         cut = replace(observed(parked, case.main, seen.region, kept), varying=seen.varying)
         seen = replace(cut, written=merge((*cut.written, *seen.put)), put=seen.put, puts=seen.puts)
     return Observed(case, seen)
+
+
+def _with_callees(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
+    """The call, or the batch, traced with the functions of its file that it calls through pointers: which these are is seen
+    when it is traced, and once more of what they call in turn."""
+    for _ in range(CALLEE_LEVELS):
+        case, seen = _traced(case, parked)
+        further = called_beside(case.profiled.module, seen) - case.called
+        if not further:
+            break
+        case.space.progress.step(f"looking into {len(further)} functions that are called through pointers")
+        case = replace(case, called=case.called | further)
+    else:
+        case, seen = _traced(case, parked)
+    return case, seen
+
+
+def called_beside(module: ElfBinary, seen: Observation) -> frozenset[int]:
+    """The functions of ``module`` that the call was seen to call through pointers and that are not in its region, as far as
+    they can be lifted: by their addresses in the file. Calls of the others stay calls, with accesses of their own."""
+    base, known = seen.region.load_base, {function.entry for function in functions_of(seen.region)}
+    targets = {target - base for _, targets in seen.trace.called for target in targets if target not in known}
+    found = {at: module.function_at(at) for at in targets if at > 0}
+    fit = {at: one for at, one in found.items() if one is not None and one.start == at and one.size <= CALLEE_BYTES}
+    return frozenset(at for at, one in fit.items() if _is_lifted(module.region(one, base, callees=True)))
+
+
+def _is_lifted(region: Region) -> bool:
+    try:
+        lift(region, result="none", opaque=True)
+    except NotLiftedError:
+        return False
+    return True
 
 
 def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:

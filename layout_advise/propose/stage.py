@@ -9,7 +9,13 @@ from functools import partial
 
 from layout_advise.errors import NotLiftedError
 from layout_advise.mockup.evidence.binding import bind_references
-from layout_advise.mockup.evidence.kept_calls import ended_ways, never_taken, strings_of, taken_after_all
+from layout_advise.mockup.evidence.kept_calls import (
+    ended_ways,
+    never_taken,
+    strings_of,
+    taken_after_all,
+    what_is_called,
+)
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken
@@ -71,16 +77,17 @@ def lifted_for_all(
     taken, further = case.taken, list[Trace]()
     while True:
         untaken = never_taken(seen.trace, others, taken)
+        ways = Untaken(untaken, all_stop=True, called=what_is_called(seen.trace, others, taken))
         kind = "none" if case.profiled.threaded else case.profiled.module.result_kind(case.profiled.function)
-        again = partial(attempt, seen.region, kind, case.outs, case.known, untaken, calls=not case.profiled.threaded)
+        again = partial(attempt, seen.region, kind, case.outs, case.known, ways, calls=not case.profiled.threaded)
         lifted = with_strings_as_loops(again(), seen, again)
         if not isinstance(lifted, Lifted) or not ended_ways(lifted):
             return lifted, untaken
         further = further or list(ahead())
-        ways = frozenset[int]().union(*(taken_after_all(lifted, seen.trace, trace) for trace in further)) - taken
-        if not ways:
+        more = frozenset[int]().union(*(taken_after_all(lifted, seen.trace, trace) for trace in further)) - taken
+        if not more:
             return lifted, untaken
-        taken |= ways
+        taken |= more
 
 
 def with_given(case: Case, found: Proposed) -> Proposed:
@@ -98,19 +105,19 @@ def attempt(
     result: ResultKind,
     outs: tuple[Gpr | Lane, ...] = (),
     known: Known = (),
-    untaken: frozenset[int] = frozenset(),
+    untaken: Untaken = ALL_TAKEN,
     strings: frozenset[int] = frozenset(),
     *,
     calls: bool = True,
 ) -> Lifted | NotLiftedError:
     """The lifted hotspot, or what stopped the lifter. Of the registers that a function leaves, only what it returns counts;
-    of those that a loop leaves, ``outs``. ``known`` is what it finds in vector registers, ``untaken`` where code begins that
-    no compared call ran, ``strings`` where ``rep`` operations are to be loops.
+    of those that a loop leaves, ``outs``. ``known`` is what it finds in vector registers, ``untaken`` the ways that no
+    compared call took, ``strings`` where ``rep`` operations are to be loops.
 
     First all of it is lifted, without calls. Where that fails, ``calls`` may stay calls, and ways that were not taken end
     where they begin.
     """
-    for opaque, ways in ((False, ALL_TAKEN), (calls, Untaken(untaken, all_stop=True))):
+    for opaque, ways in ((False, ALL_TAKEN), (calls, untaken)):
         try:
             lifted = lift(region, result=result, outs=outs, known=known, opaque=opaque, untaken=ways, loops=strings)
         except NotLiftedError as error:

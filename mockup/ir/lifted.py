@@ -250,6 +250,10 @@ class Label(Statement):
     number: int
 
 
+ANOTHER_CALLEE = "it calls another function than in the calls looked at"
+"""The reason of a way that ends at a call through a pointer, whose callees that were seen are inlined."""
+
+
 @dataclass(frozen=True, slots=True)
 class WayEnd(Statement):
     """The program does not go on, or does so on a way that begins at ``pc`` and that no compared call took: a mock-up that

@@ -7,11 +7,12 @@ block with several successors to one with several predecessors, every edge out o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.ir.effects import CALL_TARGET, Const, Expr, Op, Read, Semantics, SetEffect
+from layout_advise.mockup.ir.effects import CALL_TARGET, Const, Expr, Flags, Op, Read, Semantics, SetEffect
+from layout_advise.mockup.ir.lifted import ANOTHER_CALLEE
 from layout_advise.mockup.lift.flow import (
     RIP,
     RSP,
@@ -49,10 +50,12 @@ DEEP_BLOCKS = 2000
 @dataclass(frozen=True, slots=True)
 class Untaken:
     """Ways that no call looked at has taken: where their code begins. With ``all_stop`` each of them ends there, else those
-    on which something cannot be lifted do."""
+    on which something cannot be lifted do. ``called`` has what the indirect calls at some addresses call: they go no other
+    way."""
 
     starts: frozenset[int] = frozenset()
     all_stop: bool = False
+    called: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
 ALL_TAKEN = Untaken()
@@ -240,6 +243,8 @@ class _FlowBuilder:
         block.term = Go(after)
 
     def _call(self, block: FlowBlock, insn: Insn, called: control.Called, following: int, active: tuple[int, ...]) -> None:
+        if called.target is None and self._through_pointer(block, insn, following, active):
+            return
         callee = self._callee(called, active)
         block.term = Go(following)
         copied = self._inlined(callee, following, active) if callee is not None else None
@@ -254,6 +259,27 @@ class _FlowBuilder:
             raise insn.refuse(f"recursive call of {called.name or hex(called.target or 0)}")
         else:
             raise insn.refuse(f"calls {_label(called)}{refusal_remark(called.name)}")
+
+    def _through_pointer(self, block: FlowBlock, insn: Insn, following: int, active: tuple[int, ...]) -> bool:
+        """Ends a block by the functions that an indirect call was seen to make, all of them inlined; with any other the way
+        ends. Tells whether that can be done."""
+        targets = self.untaken.called.get(insn.address, ())
+        callees = [self._callee(control.Called(target, None), active) for target in targets]
+        copies = [self._inlined(one, following, active) if one is not None else None for one in callees]
+        if not targets or None in copies:
+            return False
+        block.steps.append(FlowStep(insn.address, insn.text, call_target(insn)))
+        for target, copied in zip(targets, copies, strict=True):
+            entered, other = self.new(insn.address), self.new(insn.address)
+            entered.untaken = other.untaken = block.untaken
+            entered.steps.append(_move_stack(insn.address, -8))
+            entered.term = Go(copied)
+            same = Op("flags.sub", "flags", (Read(CALL_TARGET, "i64"), Const("i64", target)))
+            block.steps.append(FlowStep(insn.address, insn.text, Semantics((SetEffect(Flags(), same),))))
+            block.term = Cond("e", entered.id, other.id)
+            block = other
+        block.term = Unreachable(ANOTHER_CALLEE)
+        return True
 
     def _callee(self, called: control.Called, active: tuple[int, ...]) -> Region | None:
         """The callee that is to be inlined; None where there is none, it is one of those that call it, or it lies too deep:

@@ -15,6 +15,7 @@ from layout_advise.build.stage import Built
 from layout_advise.errors import TraceError
 from layout_advise.further_calls import fastest_first, step_seconds, traces_ahead, verify_further, verify_kind
 from layout_advise.mockup.ir.lifted import Lifted, WayEnd
+from layout_advise.mockup.lift.inline_calls import Untaken
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other
@@ -61,12 +62,13 @@ def test_the_hotspot_is_lifted_with_the_ways_of_all_calls_before_anything_is_com
 ) -> None:
     """fasttree: 33 mock-ups were compiled and compared, and all of it again for a way that call 6 took. What is behind the
     end of a way has ends of its own."""
-    first, later, rest = (SimpleNamespace(untaken=untaken) for untaken in ({1, 2, 3, 4}, {1, 3, 4}, {1, 2, 4}))
+    ran = ({1, 2, 3, 4}, {1, 3, 4}, {1, 2, 4})
+    first, later, rest = (SimpleNamespace(untaken=untaken, called=()) for untaken in ran)
     lifts: list[frozenset[int]] = []
 
-    def attempt(region: Any, kind: Any, outs: Any, known: Any, untaken: frozenset[int], *, calls: bool) -> Lifted:
-        lifts.append(untaken)
-        ends = sorted(untaken)[1:2]  # of the ways that are not taken the second one is met
+    def attempt(region: Any, kind: Any, outs: Any, known: Any, ways: Untaken, *, calls: bool) -> Lifted:
+        lifts.append(ways.starts)
+        ends = sorted(ways.starts)[1:2]  # of the ways that are not taken the second one is met
         return Lifted("work", 0, (), (), tuple(WayEnd(pc, "not taken") for pc in ends))
 
     case: Any = SimpleNamespace(taken=frozenset(), profiled=SimpleNamespace(threaded=True), outs=(), known=())
@@ -78,7 +80,7 @@ def test_the_hotspot_is_lifted_with_the_ways_of_all_calls_before_anything_is_com
     assert lifts == [{1, 2, 3, 4}, {1, 3, 4}, {1, 4}]
     assert isinstance(lifted, Lifted)
     assert untaken == {1, 4}
-    seen.trace = SimpleNamespace(untaken={1})
+    seen.trace = SimpleNamespace(untaken={1}, called=())
     never: Any = None
     assert stage.lifted_for_all(case, seen, (), never)[1] == {1}  # no way ends: no further call is traced
 

@@ -21,11 +21,16 @@ struct Drag : Force {
 static double spent;
 static Body *bodies;
 
-__attribute__((noipa)) double place_of(long i) { return bodies[i].x; }
-__attribute__((noipa)) double by_size(long i) { return bodies[i].x > 1e9 ? 1.0 : 0.5; }
-__attribute__((noipa)) double from_outside(long i) { return bodies[i].vx; }
+// an instruction that no mock-up has
+static inline void not_lifted() { unsigned short word; __asm__ volatile("fnstcw %0" : "=m"(word)); }
 
-// allocates, asks the clock, calls a function known at run time only, and has ways that no call takes
+__attribute__((noipa)) double place_of(long i) { not_lifted(); return bodies[i].x; }
+__attribute__((noipa)) double by_size(long i) { not_lifted(); return bodies[i].x > 1e9 ? 1.0 : 0.5; }
+__attribute__((noipa)) double from_outside(long i) { not_lifted(); return bodies[i].vx; }
+__attribute__((noipa)) double velocity_of(long i) { return bodies[i].vx; }
+__attribute__((noipa)) double damped(long i) { return bodies[i].vx * 0.5 + 1e-3 * bodies[i].m; }
+
+// allocates, asks the clock, calls virtual functions, and has ways that no call takes
 __attribute__((noinline)) void step(Body *p, long n, double dt, const Force *const *forces, std::vector<long> &lost)
 {
     timespec a, b;
@@ -55,6 +60,13 @@ __attribute__((noinline)) void behind(Body *p, long n, double dt, double (*veloc
         p[i].x += dt * velocity(i);
 }
 
+// two functions, the one or the other in turn
+__attribute__((noinline)) void in_turn(Body *p, long n, double dt, double (*const *velocities)(long))
+{
+    for (long i = 0; i < n; i++)
+        p[i].x += dt * velocities[i & 1](i);
+}
+
 // what it does cannot be done again
 __attribute__((noinline)) void prints(Body *p, long n, double dt)
 {
@@ -75,6 +87,7 @@ int main(int, char **words)
     const Drag drag;
     const Force *const forces[2] = {&spring, &drag};
     std::vector<long> lost;
+    double (*const velocities[2])(long) = {velocity_of, damped};
     for (int t = 0; t < 600; t++) {
         if (!strcmp(words[1], "step"))
             step(bodies, n, 1e-3, forces, lost);
@@ -84,6 +97,8 @@ int main(int, char **words)
             behind(bodies, n, 1e-3, by_size);
         else if (!strcmp(words[1], "beside"))
             behind(bodies, n, 1e-3, from_outside);
+        else if (!strcmp(words[1], "in_turn"))
+            in_turn(bodies, n, 1e-3, velocities);
         else
             prints(bodies, n, 1e-3);
     }

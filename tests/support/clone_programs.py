@@ -58,6 +58,13 @@ static NOINLINE long up(long *p) { return *p += 2; } static NOINLINE long down(l
 static long (*volatile which[2])(long *) = {up, down};
 NOINLINE long hot(long n) { long t = up(m) + down(m + 1); for (int i = 0; i < 250; i++) t += which[i & 1](m + i); return t + n; }
 """,
+    "pointers": r"""
+static long m[300]; static void prepare(void) { m[5] = 3; }
+#define STEP(name, by) static NOINLINE long name(long *p) { return *p += by; }
+STEP(a, 1) STEP(b, 2) STEP(c, 3) STEP(d, 4) STEP(e, 5) STEP(f, 6)
+static long (*volatile which[6])(long *) = {a, b, c, d, e, f};
+NOINLINE long hot(long n) { long t = 0; for (int i = 0; i < 250; i++) t += which[i %% 6](m + i); return t + n; }
+""",
     "conditional": r"""
 static float a[777], b[777]; static void prepare(void) { for (int i = 0; i < 777; i++) a[i] = (float)(rand() %% 9); }
 NOINLINE long hot(long n) { for (int i = 0; i < 701; i++) if (a[i] > 4) b[i] = a[i] * (float)n; return (long)b[30]; }

@@ -30,6 +30,8 @@ class CloneImage:
     references: tuple[Reference, ...]
     marks: tuple[int, ...] = ()
     """Where the pieces of code begin that leave a mark when they run, in the order of their marks."""
+    called: tuple[int, ...] = ()
+    """The addresses of the indirect calls that leave what they call, in the order of their words."""
 
 
 @dataclass(frozen=True, slots=True)

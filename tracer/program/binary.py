@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -314,11 +314,13 @@ class ElfBinary:
                         return mapping.start - mapping.offset - (segment["p_vaddr"] - segment["p_offset"])
         return None
 
-    def region(self, function: Function | str, load_base: int, *, callees: bool = False) -> Region:
+    def region(
+        self, function: Function | str, load_base: int, *, callees: bool = False, called: Collection[int] = ()
+    ) -> Region:
         """The function's code at run time, see :func:`layout_advise.tracer.program.function_code.region`."""
         wanted = self.find(function) if isinstance(function, str) else function
         file = function_code.CodeFile(str(self.path), self.read, self.function_at)
-        return function_code.region(file, wanted, load_base, callees=callees)
+        return function_code.region(file, wanted, load_base, callees=callees, pointed=called)
 
 
 def _first(items: Iterable[_T], count: int) -> Sequence[_T]:

@@ -3,7 +3,7 @@ decoding."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import capstone
@@ -31,15 +31,19 @@ class CodeFile:
     function_at: Callable[[int], Function | None]
 
 
-def region(file: CodeFile, function: Function, load_base: int, *, callees: bool = False) -> Region:
+def region(
+    file: CodeFile, function: Function, load_base: int, *, callees: bool = False, pointed: Collection[int] = ()
+) -> Region:
     """The function with the pieces that it jumps to (``.cold``, ``.part``), at its run-time addresses.
 
     With ``callees`` also the functions of the same file that it calls directly and those that they call, the nearest first,
-    up to :data:`CALLEE_LIMIT`; calls through the PLT or a register are not followed.
+    up to :data:`CALLEE_LIMIT`. Calls through the PLT are not followed, those through a pointer only to the functions that
+    begin at ``pointed`` (addresses in the file).
     """
     pieces, called = _code_of(file, function)
     found: dict[int, Region] = {}
-    level = called if callees else {}
+    through = {at: other for at in pointed if (other := file.function_at(at)) is not None and other.start == at}
+    level = {**called, **through} if callees else {}
     for _ in range(CALLEE_LEVELS):
         below: dict[int, Function] = {}
         for target, other in sorted(level.items()):

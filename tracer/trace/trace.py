@@ -214,7 +214,8 @@ class Trace:
     program; they are empty where nobody looked them up. ``allocations`` are the heap blocks at the entry; where the call's
     own were ``watched``, ``born`` are those that it left behind, and ``freed`` the orders of those that it freed. Where the
     trace was taken in another process than the parked one, new blocks lie beyond all memory, or in a gap.
-    ``untaken`` are the addresses at which pieces of code begin that the call did not run, where the backend tells.
+    ``untaken`` are the addresses at which pieces of code begin that the call did not run, ``called`` those of its indirect
+    calls that it made, each with the functions that they called (none where they are too many), where the backend tells.
     ``others``: threads that are not in the trace ran during the call.
     ``threads`` is empty unless the hotspot is the body of a parallel region; then ``registers`` are those of the call that
     starts it, and ``team_control`` has the order in which each of them ran the code, instead of ``control``. In which order
@@ -244,6 +245,7 @@ class Trace:
     others: bool = False
     team_control: tuple[Control, ...] = ()
     untaken: tuple[int, ...] = ()
+    called: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     def of_thread(self, thread: Thread) -> Trace:
         """One thread of the team as the trace of a call by itself: its references are numbered from 0."""

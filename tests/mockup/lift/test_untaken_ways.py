@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from layout_advise.errors import NotLiftedError
-from layout_advise.mockup.ir.lifted import Lifted, LiftedLoop, WayEnd, everything
+from layout_advise.mockup.ir.lifted import ANOTHER_CALLEE, Lifted, LiftedLoop, OpaqueCall, WayEnd, everything
 from layout_advise.mockup.ir.verify import verify_form
 from layout_advise.mockup.lift.inline_calls import Untaken
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.cfg import build_cfg
 from layout_advise.mockup.run.build import build
 from layout_advise.mockup.run.survey import source_of
+from layout_advise.tracer.code.instructions import decode
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.program.binary import ElfBinary
 from tests.support import slower
@@ -27,9 +29,9 @@ from pathlib import Path
 import numpy as np
 from layout_advise.mockup.run.load import LoadedMockup, arguments
 mockup = LoadedMockup(Path(sys.argv[1]))
-data = np.array([float(word) for word in sys.argv[2:]])
+data = np.array([float(word) for word in sys.argv[3:]])
 at = 0x10000000
-done = mockup({at: data}, arguments((at, len(data), 0)))
+done = mockup({at: data}, arguments((at, int(sys.argv[2]), 0)))
 print(np.frombuffer(done.registers.vector[0][:8], np.float64)[0])
 """
 
@@ -55,10 +57,37 @@ def lifted(library: ElfBinary, name: str, instruction: str, *, all_stop: bool) -
     return lift(region, result="float", opaque=True, untaken=ways)
 
 
-def run(made: Lifted, folder: Path, *numbers: float) -> subprocess.CompletedProcess[str]:
+def through(library: ElfBinary, *callees: str) -> Lifted:
+    """``through`` with the functions that it calls, of which ``callees`` were seen to be called."""
+    known = {name: library.find(name).start for name in ("twice", "half")}
+    region = library.region(library.find("through"), 0, callees=True, called=sorted(known.values()))
+    (site,) = (at for at, insn in decode(region).items() if insn.flow == "call-indirect")
+    return lift(region, result="float", opaque=True, untaken=Untaken(called={site: [known[name] for name in callees]}))
+
+
+def calls(made: Lifted) -> list[OpaqueCall]:
+    return [item for item in everything(made.body) if isinstance(item, OpaqueCall)]
+
+
+def test_a_call_through_a_pointer_is_what_it_was_seen_to_call(library: ElfBinary, tmp_path: Path) -> None:
+    assert calls(through(library))
+    twice, half = (struct.unpack("<d", struct.pack("<q", library.find(name).start))[0] for name in ("twice", "half"))
+    for callees in (("twice",), ("twice", "half")):
+        made = through(library, *callees)
+        verify_form(made, "the lifter")
+        assert not calls(made)
+        assert any(isinstance(item, WayEnd) and item.reason == ANOTHER_CALLEE for item in everything(made.body))
+        alone = run(made, tmp_path, 3, twice, 5, twice, words=2)
+        assert float(alone.stdout) == 16, alone.stderr
+        both = run(made, tmp_path, 3, twice, 5, half, words=2)
+        assert both.returncode == (-4 if len(callees) == 1 else 0)
+        assert len(callees) == 1 or float(both.stdout) == 8.5
+
+
+def run(made: Lifted, folder: Path, *numbers: float, words: int = 1) -> subprocess.CompletedProcess[str]:
     built = build(source_of(made), folder / f"{made.symbol}.so", "gcc", ("-O1",))
     assert built.path is not None, built.log
-    command = [sys.executable, "-c", RUN, str(built.path), *map(str, numbers)]
+    command = [sys.executable, "-c", RUN, str(built.path), str(len(numbers) // words), *map(repr, numbers)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 

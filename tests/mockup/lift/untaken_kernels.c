@@ -18,6 +18,29 @@ double rare(double *a, long n, void (*callback)(double *))
     return sum;
 }
 
+struct item {
+    double value;
+    double (*how)(double);
+};
+
+double twice(double x)
+{
+    return 2 * x;
+}
+
+double half(double x)
+{
+    return x / 2;
+}
+
+double through(const struct item *a, long n)
+{
+    double sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += a[i].how(a[i].value);
+    return sum;
+}
+
 double odd(double *a, long n)
 {
     double sum = 0;

@@ -10,6 +10,7 @@ from layout_advise.tracer.backends.clone.address import choose_address
 from layout_advise.tracer.backends.clone.image import build_clone
 from layout_advise.tracer.backends.clone.record import trace_call
 from layout_advise.tracer.process.ptraced import PtracedProgram
+from layout_advise.tracer.program.binary import ElfBinary
 from tests.support.clone_programs import build, region_of
 from tests.support.tracing.parked_programs import parked
 
@@ -25,6 +26,18 @@ def visited(program: Path, call: int) -> set[int]:
             found.add(process.registers().rip - base)
             process.step()
     return found
+
+
+@pytest.mark.parametrize(("name", "callees"), [("pointer", {"up", "down"}), ("pointers", set())])
+def test_what_indirect_calls_call_is_noticed(tmp_path: Path, name: str, callees: set[str]) -> None:
+    """Up to four functions; of a call of six it is not known."""
+    program = build(tmp_path, name, "-O2")
+    with parked(program, 2) as process:
+        base = process.load_base
+        trace = trace_call(process, region_of(program, base), 2, folder=tmp_path)
+    ((_, targets),) = trace.called
+    binary = ElfBinary.open(str(program))
+    assert targets == tuple(sorted(binary.find(callee).start + base for callee in callees))
 
 
 @pytest.mark.parametrize(("name", "flags"), [("triangle", ("-O2",)), ("switch", ("-O2",)), ("particles", ("-O2",))])

@@ -25,6 +25,8 @@ from layout_advise.tracer.backends.clone import chunk
 from layout_advise.tracer.backends.clone.assembler import Assembler
 from layout_advise.tracer.backends.clone.dispatcher import write_dispatcher
 from layout_advise.tracer.backends.clone.header import (
+    CALLED,
+    CALLED_BYTES,
     END,
     GIVE_FLAGS,
     HEADER_BYTES,
@@ -50,6 +52,8 @@ from layout_advise.tracer.process.stopped_program import CloneImage
 
 MOST_MARKS = HEADER_BYTES - MARKS
 """Pieces of code of which it is noticed whether they run; of further ones nothing is known."""
+MOST_NOTICED = (MARKS - CALLED) // CALLED_BYTES
+"""Indirect calls of which it is noticed what they call."""
 MOST_LEFT = 64
 """Records for which a buffer that is full may have room left: those of one instruction, or of one segment."""
 
@@ -69,7 +73,7 @@ def build_clone(region: Region, address: int) -> CloneImage:
         raise RefusedError(f"no clone of {region.symbol}", f"{len(references)} memory operands are too many to number")
     builder = _CloneBuilder(region, code, address)
     text = builder.build()
-    return CloneImage(address, text, address + HEADER_BYTES, references, tuple(builder.marks))
+    return CloneImage(address, text, address + HEADER_BYTES, references, tuple(builder.marks), builder.called)
 
 
 class _CloneBuilder:
@@ -78,7 +82,8 @@ class _CloneBuilder:
     def __init__(self, region: Region, code: Mapping[int, Instruction], address: int) -> None:
         self.region, self.code, self.address = region, code, address
         self.out = Assembler(address)
-        self.relocated = Relocated(self.out, code)
+        self.called = tuple(at for at, insn in code.items() if insn.flow == "call-indirect")[:MOST_NOTICED]
+        self.relocated = Relocated(self.out, code, {at: number for number, at in enumerate(self.called)})
         self.constants: dict[int, int] = {}
         self.live = live_flags(code)
         self.ids: dict[int, int] = {}

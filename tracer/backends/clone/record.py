@@ -19,6 +19,7 @@ from layout_advise.tracer.backends.clone.records import (
     not_run,
     records_folder,
     room_for_records,
+    what_was_called,
 )
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.folding.execution_order import fold_control
@@ -61,6 +62,7 @@ def trace_call(
         control=control,
         others=done.others,
         untaken=() if done.truncated else tuple(sorted(done.untaken)),
+        called=() if done.truncated else done.called,
     )
 
 
@@ -76,7 +78,8 @@ def _limits(done: _Done, cap: int, records: Path) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 class _Done:
     """The clone has run: how many records it wrote, whether that is not all, the blocks after the call, how many records
-    there was room for, whether other threads ran meanwhile, and where code begins that did not run."""
+    there was room for, whether other threads ran meanwhile, where code begins that did not run, and what indirect calls
+    called."""
 
     taken: int
     truncated: bool
@@ -84,11 +87,13 @@ class _Done:
     capacity: int
     others: bool
     untaken: frozenset[int]
+    called: tuple[tuple[int, tuple[int, ...]], ...]
 
 
 def _run(program: StoppedProgram, image: CloneImage, records: Path, capacity: int) -> _Done:
     taken, truncated = program.trace(image, records, capacity)
-    return _Done(taken, truncated, program.live_blocks(), capacity, program.others_ran, not_run(program, image))
+    ways = not_run(program, image), what_was_called(program, image)
+    return _Done(taken, truncated, program.live_blocks(), capacity, program.others_ran, *ways)
 
 
 def _in_fork(program: StoppedProgram, image: CloneImage, records: Path, capacity: int, symbol: str) -> _Done:

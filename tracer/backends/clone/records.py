@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
 from layout_advise.errors import TraceError
-from layout_advise.tracer.backends.clone.header import MARKS
+from layout_advise.tracer.backends.clone.header import CALLED, CALLED_BYTES, MARKS, MOST_CALLED
 from layout_advise.tracer.backends.clone.image import MOST_LEFT
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.objects.lifetimes import changes
@@ -55,6 +56,18 @@ def not_run(program: StoppedProgram, image: CloneImage) -> frozenset[int]:
     """Where the pieces of code begin that ``program`` has not run in its clone ``image``."""
     marks = program.read(image.address + MARKS, len(image.marks)) if image.marks else b""
     return frozenset(at for at, ran in zip(image.marks, marks, strict=True) if not ran)
+
+
+def what_was_called(program: StoppedProgram, image: CloneImage) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """The indirect calls that ``program`` has made in its clone ``image``, by their addresses, each with what it called,
+    ascending; with nothing where that is more than can be noticed."""
+    words = program.read(image.address + CALLED, CALLED_BYTES * len(image.called)) if image.called else b""
+    found = []
+    for number, at in enumerate(image.called):
+        *known, others = struct.unpack_from(f"<{MOST_CALLED + 1}Q", words, CALLED_BYTES * number)
+        if any(known):
+            found.append((at, () if others else tuple(sorted(target for target in known if target))))
+    return tuple(found)
 
 
 def clone_trace(

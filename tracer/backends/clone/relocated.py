@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from layout_advise.errors import RefusedError
 from layout_advise.tracer.backends.clone.assembler import Assembler
-from layout_advise.tracer.backends.clone.header import CALL, JMP, SAVED_RAX, TARGET, slot
+from layout_advise.tracer.backends.clone.header import CALL, JMP, SAVED_RAX, TARGET, note_called, slot
 from layout_advise.tracer.code.instructions import Instruction
 from layout_advise.tracer.code.operands import RAX
 
@@ -15,10 +15,12 @@ from layout_advise.tracer.code.operands import RAX
 @dataclass(frozen=True, slots=True)
 class Relocated:
     """Copies of the instructions of ``code``, written to ``out``. Labels are ``(copy, address)``; indirect jumps and calls
-    go by the dispatcher of their copy (:mod:`~layout_advise.tracer.backends.clone.dispatcher`)."""
+    go by the dispatcher of their copy (:mod:`~layout_advise.tracer.backends.clone.dispatcher`). ``called`` has the numbers
+    of the indirect calls of which it is noticed what they call; the ABI gives no flags to a callee."""
 
     out: Assembler
     code: Mapping[int, Instruction]
+    called: Mapping[int, int] = field(default_factory=dict)
 
     def go(self, opcode: bytes, copy: str, target: int) -> None:
         """A direct branch to the instruction at ``target``: in this image if it is here, else where it has always been."""
@@ -67,6 +69,10 @@ class Relocated:
         else:
             out.load(RAX, insn.accesses[0].memory)
             out.store(slot(out, TARGET), RAX)
+        number = self.called.get(insn.address)
+        if number is not None:
+            note_called(out, number)
+        if number is not None or insn.register is None:
             out.load(RAX, slot(out, SAVED_RAX))
         out.branch(JMP if insn.flow == "jump-indirect" else CALL, f"dispatch {copy}")
 
