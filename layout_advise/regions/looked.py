@@ -61,10 +61,12 @@ class Looked:
         return any(c.speedup is not None for c in self.studied.report.candidates)
 
     @property
-    def worth(self) -> tuple[bool, bool, bool]:
-        """What to tell of several regions: an answer before times that leave it open before none."""
+    def worth(self) -> tuple[bool, bool, bool, bool]:
+        """What to tell of several regions: an answer before advice about the loop, with the layout open, before times that
+        leave all open, before none."""
         verdict = self.studied.report.verdict
-        return self.answers, verdict.action == "change" or self.has_times, verdict.action != "undecided"
+        advises, has_times = verdict.loop is not None, verdict.action == "change" or self.has_times
+        return self.answers, advises, has_times, verdict.action != "undecided"
 
 
 @dataclass(frozen=True, slots=True)
