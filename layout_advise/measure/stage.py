@@ -42,6 +42,8 @@ class KindTimed:
     """Until when (``own_time``) further processes may be begun."""
     late: WithLate | None = None
     """The way to candidates with their loads in another order, as long as they were not made."""
+    each: float = 0.0
+    """The seconds that one process took with all candidates."""
 
 
 def seconds_of(case: Case) -> float:
@@ -108,7 +110,10 @@ def measure_kind(
             built, late = with_places(late(built, entrants) if late is not None else built, entrants), None
             contest = replace(contest, places=built.places)
     end = -math.inf if case.settings.restores else end  # so many were asked for
-    return KindTimed(case, built, first_times(contest, bench), end=end, late=late)
+    begun = own_time()
+    times = first_times(contest, bench)
+    each = (own_time() - begun) / max(1, len(times.timings.steady))
+    return KindTimed(case, built, times, end=end, late=late, each=each)
 
 
 def _bench(case: Case, seen: Observation, snapshots: Snapshots, budget: float, *, branches: bool = False) -> Bench:
@@ -150,10 +155,11 @@ def time_original(case: Case, seen: Observation, snapshots: Snapshots) -> Timing
 
 def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Variant]) -> Timings | None:
     """``first`` and the times of ``candidates``, and of what they are compared with, in half as many processes again. None
-    where the time is spent, also that of :func:`further_seconds`, or there were processes enough."""
+    where the time is spent, also that of :func:`further_seconds`, but for less than a process takes at the calls of each
+    kind, or there were processes enough."""
     assert timed.times is not None
     done, left = len(first.steady), timed.end + further_seconds(timed.case) - own_time()
-    if left <= 0 or done >= MEASURE.most_restores:
+    if left <= timed.each * max(1, len(timed.case.kinds)) or done >= MEASURE.most_restores:
         return None
     contest, bench = timed.times.contest, timed.times.bench
     wanted = [v for v in contest.timed() if not v.name.is_candidate or v.name.own in candidates]

@@ -16,6 +16,7 @@ from layout_advise.mockup.evidence.kept_calls import (
     taken_after_all,
     what_is_called,
 )
+from layout_advise.mockup.evidence.kept_members import with_kept_members
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.lift.inline_calls import ALL_TAKEN, Untaken
@@ -57,7 +58,7 @@ def propose_layouts(
     if isinstance(lifted, Lifted):
         shared = blocks_of(r.structure for one in case.given for r in one.relayouts)
         seen = with_untaken_fields(linearise(seen, lifted, shared), lifted, untaken, calls=not case.profiled.threaded)
-        seen = gather(select(seen, lifted), lifted, read)
+        seen = with_kept(gather(select(seen, lifted), lifted, read), lifted)
         verbose = case.space.progress.verbose
         source = source_of(seen, lifted, case.profiled.module, case.profiled.function, verify=verbose)
     else:
@@ -140,6 +141,13 @@ def with_strings_as_loops(
     if loops is lifted or isinstance(loops, NotLiftedError):
         return lifted
     return replace(loops, with_pointers=lambda: lifted.as_pointers or lifted)
+
+
+def with_kept(seen: Observation, lifted: Lifted) -> Observation:
+    """``seen`` with the members as cold ones that calls which stay calls touch, and the lifted code does not."""
+    kept = with_kept_members(lifted, seen.trace, seen.structures)
+    derived = zip(seen.derived, kept, strict=True)
+    return replace(seen, derived=tuple(replace(one, structure=structure) for one, structure in derived))
 
 
 def with_untaken_fields(seen: Observation, lifted: Lifted, untaken: frozenset[int], *, calls: bool) -> Observation:

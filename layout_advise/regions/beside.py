@@ -148,6 +148,16 @@ class Search:
                 left = chain(near_failed(self.start, one, error), left)
         return None
 
+    def advice(self, kept: Sequence[Looked]) -> Looked | None:
+        """Of the regions that were tried the largest that has advice about its loop, where none of those that are kept has: it
+        is passed over no more."""
+        advised = [one for one in self.tried if one.studied.report.verdict.loop is not None]
+        if not advised or any(one.studied.report.verdict.loop is not None for one in kept):
+            return None
+        found = max(advised, key=lambda one: one.case.profiled.share)
+        self.tried.remove(found)
+        return found
+
 
 def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     """Studies each of the regions. One that fails costs its own part only; raises its error where none is left."""
@@ -160,7 +170,7 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     looked = _studied(search, surveyed.cases)
     kept, passed = (looked, []) if excluded(start, looked) else _with_answers(search, looked)
     enough = any(one.answers for one in kept) or excluded(start, kept)
-    if not enough and (found := search.first_answer(elsewhere(start, profiled))) is not None:
+    if not enough and (found := search.first_answer(elsewhere(start, profiled)) or search.advice(kept)) is not None:
         kept.append(found)
     if not kept:
         raise search.failed[0][1]

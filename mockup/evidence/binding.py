@@ -15,7 +15,7 @@ from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.layoutalgebra.sets.spans import spans
 from layout_advise.mockup.evidence.pools import PoolPart, part_in_pool
-from layout_advise.mockup.evidence.streams import distinct, hull, meets, part_in
+from layout_advise.mockup.evidence.streams import distinct, hull, meets, part_in, residues
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Atomic, Executed, Item, Lifted, LiftedLoop, Load, Store
 from layout_advise.mockup.machine.openmp_runtime import retried
@@ -179,6 +179,22 @@ def _part_in(stream: Stream, size: int, structure: Structure) -> Stream | None:
     return None if structure.via is not None or left_over else part_in(stream, size, low, high)
 
 
+def touched_bytes(stream: Stream, size: int, structure: Structure) -> frozenset[int] | None:
+    """The bytes of the structure's elements, from the start of each, that accesses of ``size`` bytes touch; None where the
+    addresses are not known exactly."""
+    at = residues(stream, structure.base, structure.element_bytes)
+    return None if at is None else frozenset((start + k) % structure.element_bytes for start in at for k in range(size))
+
+
+def _keeps_place(binding: Binding, key: Key, structure: Structure) -> bool:
+    """Tells whether a reference goes to members only that no layout moves."""
+    cold = {b for one in structure.cold for b in range(one.offset, one.offset + one.bytes)}
+    if not cold:
+        return False
+    touched = touched_bytes(binding.stream_in(key, structure.id), binding.reference_of[key].bytes, structure)
+    return touched is not None and touched <= cold
+
+
 def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Binding:
     """Binds every access of ``lifted``; problems end in ``impossible``, never in a guess."""
     binding = bind_references(trace, structures)
@@ -190,8 +206,11 @@ def bind(lifted: Lifted, trace: Trace, structures: Sequence[Structure]) -> Bindi
     lifted_keys = keys_made(lifted.body)
     left_out = {(pc, operand) for pc, operand, _ in lifted.skipped}
     reached = [*structure_of.items(), *((key, name) for key, parts in binding.shared.items() for name in parts)]
+    by_id = {one.id: one for one in structures}
     for key, name in reached:
         if lifted.runs_natively(key[0]):
+            if _keeps_place(binding, key, by_id[name]):
+                continue
             impossible.setdefault(name, f"the reference at {key[0]:#x} is made by a call that stays a call")
         elif key not in lifted_keys and key not in left_out:
             impossible.setdefault(name, f"the traced reference at {key[0]:#x} is not in the lifted code")

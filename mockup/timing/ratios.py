@@ -91,13 +91,14 @@ def identity_of(timings: Timings, name: Variant) -> Variant:
     itself: what these gain with the layout unchanged is the loop's. And where vector instructions make the unchanged layout
     slower (``docs/decisions/0039``), leaving them away is what a layout must beat. What runs over the elements of blocks in
     plain C, ``lanes``, has no like without blocks: the identity that is promised the same counts, or that in vector types
-    where it is faster.
+    where it is faster. Nor is a layout held against a form that makes the unchanged one slower: nobody writes that.
     """
     own = _OWN.get(name.promise, IDENTITY)
     if not timings.restores(own):
         own = IDENTITY
-    if own == IDENTITY and _is_faster(timings, IDENTITY_UNROLLED, own):
-        own = IDENTITY_UNROLLED
+    for form in (IDENTITY, IDENTITY_UNROLLED):
+        if _is_faster(timings, form, own):
+            own = form
     for form in (IDENTITY_SIMD, IDENTITY_BLOCKS) if name in timings.blocked else ():
         if _is_faster(timings, form, own):
             own = form

@@ -60,6 +60,13 @@ __attribute__((noinline)) void behind(Body *p, long n, double dt, double (*veloc
         p[i].x += dt * velocity(i);
 }
 
+// the function that is called is a part of the region, and stays a call: it uses another member
+__attribute__((noinline)) void beside_directly(Body *p, long n, double dt)
+{
+    for (long i = 0; i < n; i++)
+        p[i].x += dt * p[i].vy * from_outside(i);
+}
+
 // two functions, the one or the other in turn
 __attribute__((noinline)) void in_turn(Body *p, long n, double dt, double (*const *velocities)(long))
 {
@@ -97,6 +104,8 @@ int main(int, char **words)
             behind(bodies, n, 1e-3, by_size);
         else if (!strcmp(words[1], "beside"))
             behind(bodies, n, 1e-3, from_outside);
+        else if (!strcmp(words[1], "beside_directly"))
+            beside_directly(bodies, n, 1e-3);
         else if (!strcmp(words[1], "in_turn"))
             in_turn(bodies, n, 1e-3, velocities);
         else

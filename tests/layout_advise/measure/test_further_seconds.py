@@ -10,7 +10,11 @@ from typing import Any, cast
 import pytest
 
 from layout_advise.config import Settings
-from layout_advise.measure.stage import further_seconds, part_of_kind, seconds_left
+from layout_advise.measure.first_times import FirstTimes
+from layout_advise.measure.setup import Bench, Contest
+from layout_advise.measure.stage import KindTimed, further_seconds, measure_more, part_of_kind, seconds_left
+from layout_advise.mockup.timing.plan import Memory, TimingPlan
+from layout_advise.mockup.timing.timings import Timings
 from layout_advise.observe.case import Case
 
 
@@ -56,3 +60,27 @@ def test_kinds_of_calls_share_the_seconds_of_a_region(shares: tuple[float, ...],
     """Three kinds had 60 s each."""
     case = cast(Any, SimpleNamespace(kinds=[SimpleNamespace(share=share) for share in shares]))
     assert part_of_kind(case) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "each", "left", "more"), [(0, 9.0, 10.0, True), (0, 11.0, 10.0, False), (2, 6.0, 10.0, False)]
+)
+def test_no_process_is_begun_that_takes_longer_than_there_is_time(
+    kinds: int, each: float, left: float, more: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """metis: 20 s for a process of each kind, begun with less than that left, and the run was stopped at 300 s."""
+    asked: list[float | None] = []
+
+    def measure(self: Bench, variants: Any, what: str, **others: Any) -> Timings:
+        asked.append(self.plan.seconds)
+        return Timings()
+
+    monkeypatch.setattr(Bench, "measure", measure)
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+    settings = Settings(("./app",), Path("run"), budget=60.0)
+    case = SimpleNamespace(kinds=[None] * kinds, settings=settings, seconds=None, until=math.inf)
+    bench = Bench(cast(Any, None), Memory(), TimingPlan(), TimingPlan(), cast(Any, None))
+    times = FirstTimes(Contest({}, []), bench, Timings())
+    timed = KindTimed(cast(Any, case), cast(Any, None), times, end=100.0 + left, each=each)
+    assert (measure_more(timed, Timings(), ()) is not None) == more
+    assert asked == [left] * more

@@ -185,22 +185,23 @@ def test_regions_share_the_seconds_for_measuring(monkeypatch: pytest.MonkeyPatch
     assert road.seconds == pytest.approx([20.0, 20.0, 20.0])
 
 
+@pytest.mark.parametrize("near", [True, False])
 @pytest.mark.parametrize("several", [False, True])
 def test_advice_about_a_loop_is_told_before_a_region_where_all_is_open(
-    several: bool, monkeypatch: pytest.MonkeyPatch
+    several: bool, near: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """csparse: `cs_spsolve`, 69 % of the samples and 1.3 times as fast with its calls compiled in, was passed over."""
     advised = msgspec.structs.replace(
         undecided(Reason.MOCKUP_FORM), loop=LoopAdvice("identity", Interval(1.3, 1.2, 1.4), "compile `cs_dfs` into it")
     )
     road = Road(monkeypatch, {"a": undecided(Reason.SHORT_CALLS), "b": advised, "c": undecided("x")})
-    road.near = {"a": ["b"]}
+    road.near = {"a": ["b"]} if near else {}
     if several:
         beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "c"))))
     outcome = road.run()
     assert outcome is not None
     assert outcome.case.profiled.name == "b"
-    assert "a" in [one.name for one in outcome.passed_over]
+    assert "b" not in [one.name for one in (*outcome.passed_over, *(row.case.profiled for row in outcome.beside))]
 
 
 def test_of_regions_without_an_answer_the_first_is_told_unless_one_says_more(monkeypatch: pytest.MonkeyPatch) -> None:
