@@ -149,8 +149,8 @@ class Search:
         return None
 
     def advice(self, kept: Sequence[Looked]) -> Looked | None:
-        """The largest of the regions tried that has advice about its loop, where none of those that are kept has: it is passed
-        over no more."""
+        """The largest of the regions tried that has advice about its loop, where none of those that are kept has: it is not
+        passed over any more."""
         advised = [one for one in self.tried if one.studied.report.verdict.loop is not None]
         if not advised or any(one.studied.report.verdict.loop is not None for one in kept):
             return None
