@@ -27,6 +27,8 @@ def described(schema: dict[str, Any], root: type[msgspec.Struct]) -> dict[str, A
 
 
 def _with_texts(part: dict[str, Any], texts: dict[str, str]) -> dict[str, Any]:
+    if "description" in part:  # msgspec has docstrings as they are indented, from 0.23 on without
+        part = part | {"description": inspect.cleandoc(part["description"])}
     if "properties" not in part:
         return part
     told = {
