@@ -19,20 +19,32 @@ from layout_advise.choose.batch_sizes import better_place, size_and_start, typic
 from layout_advise.choose.by_time import Window, window_at
 from layout_advise.choose.calls import ChosenCall
 from layout_advise.choose.policy import CHOOSE
-from layout_advise.choose.probed_calls import IN_SITU_PROCESSES
+from layout_advise.choose.probed_calls import IN_SITU_PROCESSES, PATIENCE_NS
 from layout_advise.choose.profile import Profiled
 from layout_advise.config import Settings
 from layout_advise.errors import ProgramError
 from layout_advise.mockup.ir.effects import Gpr, Lane
 from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.timing.canary import usual_ticks
+from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import undisturbed
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.process.channel import MAX_TIMED
+from layout_advise.tracer.process.stopped_program import Calm
 from layout_advise.tracer.sampling.probe import Probe, probe
 from layout_advise.tracer.snapshot.between import Room
 from layout_advise.tracer.snapshot.recorded_calls import Calls, record_calls
 
 NOT_ALIKE = "the calls could not be recorded: they are not the same in each run"
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun:
+    """The ns of each call of a batch in one process, and the slowest of the canaries beside the first and the last of them
+    (0: not known)."""
+
+    ns: tuple[float, ...]
+    canary: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,7 @@ class CallBatch:
     size: int
     calls: Calls
     each_ns: tuple[float, ...]
-    runs: tuple[tuple[float, ...], ...] = ()
+    runs: tuple[TimedRun, ...] = ()
     """The times of these calls in each of the processes."""
     unknown: str = ""
     """Why it is not known what the program writes between the calls, or between further ones; empty where it is."""
@@ -64,7 +76,8 @@ class CallBatch:
         if size < 2 or sum(self.each_ns[:size]) < CHOOSE.short_call_ns:
             return None
         calls = self.calls.part(self.calls.first, CHOOSE.verified_calls * size)
-        return replace(self, size=size, calls=calls, each_ns=self.each_ns[:size], runs=tuple(r[:size] for r in self.runs))
+        runs = tuple(replace(run, ns=run.ns[:size]) for run in self.runs)
+        return replace(self, size=size, calls=calls, each_ns=self.each_ns[:size], runs=runs)
 
     def outweighs(self, words: int) -> bool:
         """Tells whether to put so many words back between the calls would take about as long as the calls do, where these
@@ -187,34 +200,62 @@ def too_quick(calls: int) -> str:
     return f"{calls:,} of its calls in a row take less than {CHOOSE.short_call_ns / 1000:.0f} µs"
 
 
-def undisturbed_each(runs: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Of each call the undisturbed time over the processes."""
-    return tuple(undisturbed(list(times)) for times in zip(*runs, strict=True))
+def undisturbed_each(runs: Sequence[TimedRun], canary: int = 0) -> tuple[float, ...]:
+    """Of each call the undisturbed time over the processes: over those that were not slowed, held against the fastest canary
+    beside them and ``canary`` (0: not known), where these are several."""
+    limit = TIMING.calm * fastest_of(runs, canary)
+    calm = [run.ns for run in runs if run.canary <= limit]
+    kept = calm if len(calm) >= CHOOSE.fewest_calm else [run.ns for run in runs]
+    return tuple(undisturbed(list(times)) for times in zip(*kept, strict=True))
 
 
-def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, batch: CallBatch) -> float:
-    """The time of the batch in the running program, from further processes too."""
-    again = in_situ_runs(settings, profiled, stdin, batch.calls.first, batch.size)
-    return sum(undisturbed_each((*batch.runs, *again)))
+def fastest_of(runs: Sequence[TimedRun], canary: int = 0) -> int:
+    """The fastest usual canary beside the runs, or ``canary`` where that is faster; 0 where none is known."""
+    return min((c for c in (canary, usual_ticks([run.canary for run in runs])) if c), default=0)
+
+
+def look_again(settings: Settings, profiled: Profiled, stdin: Path | None, batch: CallBatch, canary: int = 0) -> float:
+    """The time of the batch in the running program, from further processes too, which wait for a processor that is as fast
+    as where ``canary`` was measured."""
+    first = batch.calls.first
+    again = _further_runs(settings, profiled, stdin, first, batch.size, batch.runs, canary, CHOOSE.second_look_seconds)
+    return sum(undisturbed_each((*batch.runs, *again), canary))
 
 
 def in_situ_runs(
     settings: Settings, profiled: Profiled, stdin: Path | None, first: int, size: int, known: Window | None = None
-) -> tuple[tuple[float, ...], ...]:
+) -> tuple[TimedRun, ...]:
     """The time in ns of each call of the batch in the running program, in several processes; empty where it has fewer. The
     process that ``known`` is of is one of them, where it has all of these calls."""
     seen = known.part(first, size) if known is not None else ()
-    runs: list[tuple[float, ...]] = [seen] if seen else []
+    runs = (TimedRun(seen),) if seen else ()
+    again = _further_runs(settings, profiled, stdin, first, size, runs, 0, CHOOSE.in_situ_seconds)
+    return (*runs, *again) if again else ()
+
+
+def _further_runs(
+    settings: Settings,
+    profiled: Profiled,
+    stdin: Path | None,
+    first: int,
+    size: int,
+    known: tuple[TimedRun, ...],
+    canary: int,
+    seconds: float,
+) -> tuple[TimedRun, ...]:
+    """Further processes beside those known, each of which may wait for a calm processor; empty where one has fewer calls."""
+    least, most = max(1, IN_SITU_PROCESSES[0] - len(known)), IN_SITU_PROCESSES[1]
+    runs: list[TimedRun] = []
     begun = time.monotonic()
-    least, most = IN_SITU_PROCESSES
-    while len(runs) < least or (len(runs) < most and time.monotonic() - begun < CHOOSE.in_situ_seconds):
+    while len(runs) < least or (len(runs) < most and time.monotonic() - begun < seconds):
+        calm = Calm(int(TIMING.calm * fastest_of((*known, *runs), canary)), PATIENCE_NS)
         again = probe(
             settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, first=first, timed=size,
-            max_calls=first + size - 1, quick=True,
+            max_calls=first + size - 1, quick=True, calm=calm,
         )  # fmt: skip
         if len(again.quick_ns) < size:
             return ()
-        runs.append(again.quick_ns)
+        runs.append(TimedRun(again.quick_ns, again.canary))
     return tuple(runs)
 
 

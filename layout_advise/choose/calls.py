@@ -109,6 +109,15 @@ def _chosen(call: int, times: Sequence[float], calls: int) -> ChosenCall:
     return ChosenCall(call, calls, in_situ, spread)
 
 
+def calm_time(
+    processes: Sequence[Sequence[float]], canaries: Sequence[Sequence[int]], k: int, limit: float, quantile: float
+) -> float:
+    """The quantile of the times of call ``k`` (from 0) over the processes: over those with a canary up to ``limit`` where
+    these are several."""
+    calm = [times[k] for times, seen in zip(processes, canaries, strict=False) if seen[k] <= limit]
+    return quantile_of(calm if len(calm) >= CHOOSE.fewest_calm else [times[k] for times in processes], quantile)
+
+
 def in_situ_time(
     processes: Sequence[Sequence[float]],
     canaries: Sequence[Sequence[int]] = (),
@@ -125,10 +134,7 @@ def in_situ_time(
     calls = min((len(times) for times in processes), default=0)
     if calls == 0:
         return None, 0.0
-    each = []
-    for k in range(calls):
-        calm = [times[k] for times, seen in zip(processes, canaries, strict=False) if seen[k] <= limit]
-        each.append(quantile_of(calm if len(calm) >= CHOOSE.fewest_calm else [times[k] for times in processes], quantile))
+    each = [calm_time(processes, canaries, k, limit, quantile) for k in range(calls)]
     middle = median_of(each)
     spread = (max(each) - min(each)) / 2 / middle if middle else 0.0
     apart = median_of([times[0] / around for times in processes if (around := median_of(times[:calls]))] or [1.0])

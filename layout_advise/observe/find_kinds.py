@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from layout_advise.choose import batches, probed_calls
@@ -17,15 +18,17 @@ from layout_advise.choose.call_kinds import (
     weigh,
     work_of,
 )
-from layout_advise.choose.calls import ChosenCall, latest, preferred
+from layout_advise.choose.calls import ChosenCall, calm_time, latest, preferred
 from layout_advise.choose.policy import CHOOSE
-from layout_advise.choose.probed_calls import call_times
+from layout_advise.choose.probed_calls import PATIENCE_NS, call_times
 from layout_advise.errors import LayoutAdviseError
+from layout_advise.mockup.timing.canary import usual_ticks
 from layout_advise.mockup.timing.policy import TIMING
-from layout_advise.mockup.timing.statistics import median_of, quantile_of
+from layout_advise.mockup.timing.statistics import median_of
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.policy import OBSERVE
+from layout_advise.tracer.process.stopped_program import Calm
 from layout_advise.tracer.sampling.probe import probe
 
 
@@ -114,9 +117,10 @@ def _stands(case: Case, members: tuple[int, ...], times: tuple[float, ...]) -> i
     return min(late[: CHOOSE.verified_calls], key=lambda c: (abs(times[c - 1] - middle), c))
 
 
-def _times(case: Case) -> tuple[float, ...]:
+def _times(case: Case, canary: int = 0, seconds: float = OBSERVE.processes_seconds) -> tuple[float, ...]:
     """The undisturbed (or usual) times of the first calls, from several processes: as many as take not too long, at least
-    those that are traced."""
+    those that are traced. Of each call those count at which the processor was not slowed, held against the fastest canary
+    and ``canary`` (0: not known), where these are several."""
     first = call_times(case.profiled, case.probe)[: CHOOSE.latest_call]
     count, spent = 0, 0.0
     for ns in first:
@@ -124,17 +128,26 @@ def _times(case: Case) -> tuple[float, ...]:
         if count >= case.chosen.call + OBSERVE.beside + OBSERVE.further and spent > OBSERVE.timed_seconds:
             break
         count += 1
-    runs = [first[:count]]
+    runs, canaries = [first[:count]], [tuple(s.canary for s in case.probe.times[:count])]
     begun = time.monotonic()
     while len(runs) < OBSERVE.fewest_processes or (
-        len(runs) < OBSERVE.most_processes and time.monotonic() - begun < OBSERVE.processes_seconds
+        len(runs) < OBSERVE.most_processes and time.monotonic() - begun < seconds
     ):
+        limit = _limit(canaries, canary)
         again = probe(
             case.settings.command, case.profiled.entry, stdin_path=case.stdin, timeout=case.settings.timeout,
-            timed=count, max_calls=count,
+            timed=count, max_calls=count, calm=Calm(limit, PATIENCE_NS),
         )  # fmt: skip
         runs.append(call_times(case.profiled, again))
-    return tuple(quantile_of(each, case.chosen.quantile) for each in zip(*runs, strict=False))
+        canaries.append(tuple(s.canary for s in again.times))
+    calls = min(map(len, runs))
+    return tuple(calm_time(runs, canaries, k, _limit(canaries, canary), case.chosen.quantile) for k in range(calls))
+
+
+def _limit(canaries: Sequence[Sequence[int]], canary: int) -> int:
+    """How slow a canary may be beside a call that counts as undisturbed."""
+    usual = usual_ticks([c for one in canaries for c in one])
+    return int(TIMING.calm * min((c for c in (canary, usual) if c), default=0))
 
 
 def at_kind(case: Case, kinds: tuple[Kind, ...]) -> Case:
@@ -147,10 +160,11 @@ def _chosen(case: Case, kind: Kind) -> ChosenCall:
     return ChosenCall(kind.call, case.chosen.calls, kind.ns, kind.spread, quantile=case.chosen.quantile)
 
 
-def timed_again(case: Case, kind: Kind) -> float | None:
-    """The time of the kind's calls in the program, undisturbed or usual, from further processes too (ns): what these took
-    longer than the first ones is the machine's doing, where data lies in the core's own caches."""
-    times = _times(case)
+def timed_again(case: Case, kind: Kind, canary: int) -> float | None:
+    """The time of the kind's calls in the program, undisturbed or usual, from further processes too (ns), which wait for
+    such a canary: what these took longer than the first ones is the machine's doing, where data lies in the core's own
+    caches."""
+    times = _times(case, canary, CHOOSE.second_look_seconds)
     known = [times[c - 1] for c in kind.members if c <= len(times)]
     again = median_of(known) if known else None
     if case.chosen.quantile == TIMING.typical:
@@ -161,8 +175,8 @@ def timed_again(case: Case, kind: Kind) -> float | None:
 def look_again(case: Case, canary: int) -> float | None:
     """The time in ns of what is timed, from further runs of the program, which wait for such a canary."""
     if case.batch is not None:
-        return batches.look_again(case.settings, case.profiled, case.stdin, case.batch)
+        return batches.look_again(case.settings, case.profiled, case.stdin, case.batch, canary)
     if case.kinds:
-        return timed_again(case, case.kinds[0])
+        return timed_again(case, case.kinds[0], canary)
     chosen = replace(case.chosen, canary=min((c for c in (canary, case.chosen.canary) if c), default=0))
     return probed_calls.look_again(case.settings, case.profiled, case.stdin, chosen, CHOOSE.second_look_seconds).in_situ_ns

@@ -88,11 +88,17 @@ class Probe:
     recursive: bool
     seconds: float
     quick_ns: tuple[float, ...] = ()
-    """Of a quick probe: the time of each timed call, less what timing a call that does nothing takes."""
+    """Of a quick probe: the time of each timed call, less what timing a call that does nothing takes. Canaries are beside
+    the first and the last one only."""
     counting_ns: float = 0.0
     """Of a loop in chunks: what counting the iterations of one takes at most."""
     passages: int = 0
     """How often the entry was passed: of a loop in chunks once for each iteration."""
+
+    @property
+    def canary(self) -> int:
+        """The slowest canary beside the timed calls; 0 where there is none."""
+        return max((one.canary for one in self.times), default=0)
 
 
 def _run_to_end(process: subprocess.Popen[bytes], begun: float, timeout: float | None, what: str) -> tuple[float, float]:

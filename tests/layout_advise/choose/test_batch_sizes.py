@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.choose.batch_sizes import better_place, size_and_start, ways_of
-from layout_advise.choose.batches import CallBatch, may_be_learnt
+from layout_advise.choose.batches import CallBatch, TimedRun, may_be_learnt
 from layout_advise.choose.by_time import Window
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.process.channel import MAX_TIMED
@@ -60,10 +60,10 @@ def test_a_call_that_is_quicker_repeated_may_be_learnt(steady: float | None, in_
 
 def test_a_shorter_batch_has_the_times_of_its_calls() -> None:
     calls = Calls(5, bytes(RECORDED * 3 * 40))
-    batch = CallBatch(40, calls, tuple(1000.0 * k for k in range(40)), (tuple(range(40)),) * 2)
+    batch = CallBatch(40, calls, tuple(1000.0 * k for k in range(40)), (TimedRun(tuple(range(40))),) * 2)
     shorter = batch.shortened()
     assert shorter is not None
-    assert (shorter.size, len(shorter.calls), len(shorter.each_ns), len(shorter.runs[1])) == (10, 30, 10, 10)
+    assert (shorter.size, len(shorter.calls), len(shorter.each_ns), len(shorter.runs[1].ns)) == (10, 30, 10, 10)
     assert shorter.firsts == (5, 15, 25)
     assert shorter.shortened() is None  # two calls of 500 ns
 

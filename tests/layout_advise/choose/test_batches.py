@@ -431,6 +431,8 @@ def test_quick_times_are_of_the_calls_asked_for(program: Path) -> None:
     assert (found.calls, len(found.quick_ns), found.stopped) == (FIRST + SIZE - 1, SIZE, True)
     assert all(0 <= ns < 1e7 for ns in found.quick_ns)
     assert any(ns > 0 for ns in found.quick_ns)
+    assert [one.canary > 0 for one in found.times] == [True, *(False for _ in range(SIZE - 2)), True]
+    assert found.canary > 1000
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=30))

@@ -153,7 +153,7 @@ def test_where_calls_known_between_are_too_quick_all_of_them_are_taken(
         )
 
     monkeypatch.setattr(batches, "record_calls", recorded)
-    monkeypatch.setattr(batches, "in_situ_runs", lambda *given: ((ns,) * given[4],) * 3)
+    monkeypatch.setattr(batches, "in_situ_runs", lambda *given: (batches.TimedRun((ns,) * given[4]),) * 3)
     found, batch = plan_batch(settings, profiled, None, seen, chosen, window)
     if size is None:
         assert batch == "2,858 of its calls in a row take less than 20 µs"

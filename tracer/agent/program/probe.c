@@ -86,11 +86,14 @@ static void open_timing(uint64_t slot, uint64_t call)
     open_call.slot = slot;
     if (!la_config.exits)
         *(uint64_t *)slot = (uint64_t)la_return;
-    if (!la_config.quick) {
+    open_call.canary = 0;
+    if (!la_config.quick)
         open_call.between = last_closed ? la_clock(CLOCK_MONOTONIC) - last_closed : 0;
-        if (!la_status->timed) /* once: while it waits, others use the caches */
-            la_wait_calm(la_config.calm_ticks, 0, &la_config.calm_ns);
+    if (!la_status->timed) /* once: while it waits, others use the caches */
+        la_wait_calm(la_config.calm_ticks, 0, &la_config.calm_ns);
+    if (!la_config.quick || !la_status->timed)
         open_call.canary = la_canary();
+    if (!la_config.quick) {
         open_call.faults = la_minor_faults();
         open_call.cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
         open_call.wall = la_clock(CLOCK_MONOTONIC);
@@ -219,13 +222,16 @@ static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu)
     if (n < LA_MAX_TIMED) {
         struct la_sample *s = &la_status->sample[n];
         s->tsc = tsc - open_call.tsc;
+        s->canary = open_call.canary;
         if (!la_config.quick) {
             s->wall = wall - open_call.wall;
             s->cpu = cpu - open_call.cpu;
             s->faults = la_minor_faults() - open_call.faults;
-            uint64_t after = la_canary();
-            s->canary = after > open_call.canary ? after : open_call.canary;
             s->between = open_call.between;
+        }
+        if (!la_config.quick || n + 1 == la_config.timed) { /* of quick calls before the first and after the last */
+            uint64_t after = la_canary();
+            s->canary = after > s->canary ? after : s->canary;
         }
         la_status->timed = n + 1;
         if (n + 1 == la_config.timed) {
