@@ -256,7 +256,8 @@ def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Veri
     if {e.variant for e in main.times.contest.entrants} <= one.unaffected:
         return KindTimed(case, built, None, one.unaffected)
     candidates = verified.in_race(proposed.candidates)
-    found = measure_kind(case, one.other.seen, built, verified.racing, candidates, one.other.snapshots())
+    snapshots = one.other.snapshots()
+    found = measure_kind(case, one.other.seen, built, verified.racing, candidates, snapshots, beside=main)
     return replace(found, unaffected=one.unaffected)
 
 

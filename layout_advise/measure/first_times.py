@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from layout_advise.measure.mode import Mode, mode_of
 from layout_advise.measure.policy import MEASURE
@@ -35,9 +36,9 @@ def look_at_original(bench: Bench, in_situ_ns: float | None) -> tuple[Bench, boo
     return bench, mode_of(as_in_program(alone, unknown), bench.between_ns, in_situ_ns) is not None
 
 
-def first_times(contest: Contest, bench: Bench) -> FirstTimes:
-    """Times everything once."""
-    timings = bench.measure(contest.timed(), "measuring")
+def first_times(contest: Contest, bench: Bench, left_out: Mapping[Variant, str] = MappingProxyType({})) -> FirstTimes:
+    """Times everything once but what is ``left_out``."""
+    timings = bench.measure(contest.timed(), "measuring", left_out=left_out)
     return FirstTimes(contest, bench, replace(timings, lesser=bench.lesser))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.policy import MEASURE
@@ -140,10 +141,16 @@ class Bench:
         restores: int | None = None,
         drop: bool = True,
         more: Timings | None = None,
+        left_out: Mapping[Variant, str] = MappingProxyType({}),
     ) -> Timings:
-        """Times ``variants``; ``text`` names the step. With ``more`` its times are added to."""
+        """Times ``variants``; ``text`` names the step. With ``more`` its times are added to; nothing is timed of what is
+        ``left_out``."""
         plan = self.plan if restores is None else replace(self.plan, restores=restores)
-        return measure(self.snapshots, variants, self.memory, plan, lambda i, n: self.progress(text, i, n), drop, more)
+
+        def tell(done: int, total: int) -> None:
+            self.progress(text, done, total)
+
+        return measure(self.snapshots, variants, self.memory, plan, tell, drop, more, left_out)
 
 
 def has_vectors(variants: Sequence[Timed]) -> bool:

@@ -91,8 +91,10 @@ def measure_kind(
     candidates: Sequence[Candidate],
     snapshots: Snapshots,
     late: WithLate | None = None,
+    beside: KindTimed | None = None,
 ) -> KindTimed:
-    """Times everything that was verified, at the calls of one kind.
+    """Times everything that was verified, at the calls of one kind; ``beside`` those of another kind, where these are timed
+    already, and where it would take too long only what did well there.
 
     Candidates are timed with their code at several places where times depend on these and the original takes as long in the
     snapshot as in the program: else several calls in a row are going to be timed."""
@@ -111,9 +113,21 @@ def measure_kind(
             contest = replace(contest, places=built.places)
     end = -math.inf if case.settings.restores else end  # so many were asked for
     begun = own_time()
-    times = first_times(contest, bench)
+    times = first_times(contest, bench, slow_elsewhere(beside, case, budget) if beside is not None else {})
     each = (own_time() - begun) / max(1, len(times.timings.steady))
     return KindTimed(case, built, times, end=end, late=late, each=each)
+
+
+def slow_elsewhere(timed: KindTimed, case: Case, seconds: float) -> dict[Variant, str]:
+    """The builds that are not timed at the calls of another kind, and why: those that are not among the fastest at the first
+    one, where not even the fewest processes with all of them would fit into its ``seconds``."""
+    assert timed.times is not None
+    contest, bench, timings = timed.times.contest, timed.times.bench, timed.times.timings
+    mine, theirs = case.chosen.in_situ_ns, timed.case.chosen.in_situ_ns
+    longer = mine / theirs if mine and theirs else 1.0
+    if bench.plan.finalists is None or TIMING.fewest * longer * timings.whole_seconds <= seconds:
+        return {}
+    return beyond(timings, [e.variant for e in contest.entrants], bench.plan.finalists)
 
 
 def _bench(case: Case, seen: Observation, snapshots: Snapshots, budget: float, *, branches: bool = False) -> Bench:

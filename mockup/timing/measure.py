@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from layout_advise.errors import SnapshotError
 from layout_advise.mockup.timing.branch_training import as_in_program
@@ -30,16 +31,17 @@ def measure(
     progress: Callable[[int, int], None] = lambda done, total: None,
     drop: bool = True,
     more: Timings | None = None,
+    left_out: Mapping[Variant, str] = MappingProxyType({}),
 ) -> Timings:
     """Times ``variants`` (candidates and the identity) beside the original. A variant that crashes or hangs is noted in
     ``failed`` and left out from then on; the others go on in a new process. With ``more`` these timings are added to, until
-    they have ``plan.restores`` processes.
+    they have ``plan.restores`` processes. What is ``left_out``, and why, is noted as dropped.
 
     Raises SnapshotError when the original itself cannot be run.
     """
     timings = more if more is not None else Timings(typical=plan.typical)
     timings = replace(timings, blocked=timings.blocked | {v.name for v in variants if v.blocked})
-    alive = [v for v in variants if v.name not in timings.failed]
+    timings, alive = _without(timings, [v for v in variants if v.name not in timings.failed], left_out)
     attempts, begun = 0, own_time()
     while len(timings.steady) < plan.restores:
         if plan.seconds and is_over(plan, len(timings.steady), own_time() - begun):
@@ -61,6 +63,8 @@ def measure(
             alive = [v for v in alive if broken.name not in (v.name, v.name.own)]
             continue
         done = own_time()
+        if len(timings.steady) == 1:
+            timings = replace(timings, whole_seconds=done - begun)
         if len(timings.steady) == 1 and plan.seconds:
             processes = plan.seconds / max(done - begun, 1e-9)
             plan = in_time(plan, processes)

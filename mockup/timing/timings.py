@@ -46,6 +46,8 @@ class Timings:
     samples: int = 0
     failed: Mapping[Variant, str] = field(default_factory=dict)
     dropped: Mapping[Variant, str] = field(default_factory=dict)
+    whole_seconds: float = 0.0
+    """How long the first process took, in which everything was timed; 0: not known."""
     known: Mapping[tuple[Variant, Mode], float] = field(default_factory=dict)
     """ns of the same code undisturbed, as it was measured before: a ratio to it is not taken from slower times."""
     lesser: bool = False

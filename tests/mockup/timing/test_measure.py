@@ -464,3 +464,11 @@ def test_what_only_losers_are_held_against_is_timed_no_more() -> None:
         alike = Timed(IDENTITY_UNROLLED, Path("identity-unrolled"), beside=frozenset({variant(candidate)}))
         timings = measure(FakeMachine(), [*timed("identity", "fast", "slow"), alike], Memory(), TimingPlan(restores=5))
         assert timings.restores(alike.name) == restores
+
+
+def test_what_is_left_out_is_not_timed_and_said_to_be_dropped() -> None:
+    why = {variant("slow"): "5 builds were ahead of it"}
+    found = measure(FakeMachine(), timed("identity", "fast", "slow"), Memory(), TimingPlan(restores=3), left_out=why)
+    assert found.dropped == why
+    assert all(FAST in process and SLOW not in process for process in found.steady)
+    assert found.whole_seconds > 0
