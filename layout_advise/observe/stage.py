@@ -54,16 +54,19 @@ def observe_call(case: Case, parked: AgentProcess) -> Observed:
 
 def _with_callees(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
     """The call, or the batch, traced with the functions of its file that it calls through pointers: which these are is seen
-    when it is traced, and once more of what they call in turn."""
+    when it is traced, and once more of what they call in turn. Without them where they make more accesses than are
+    recorded: their calls then stay calls."""
+    case, seen = _traced(case, parked)
     for _ in range(CALLEE_LEVELS):
-        case, seen = _traced(case, parked)
         further = called_beside(case.profiled.module, seen) - case.called
         if not further:
             break
         case.space.progress.step(f"looking into {len(further)} functions that are called through pointers")
-        case = replace(case, called=case.called | further)
-    else:
-        case, seen = _traced(case, parked)
+        with_them, more = _traced(replace(case, called=case.called | further), parked)
+        if more.trace.truncated and not seen.trace.truncated and with_them.batch == case.batch:
+            case.space.progress.note("they make more accesses than are recorded: calls of them stay calls")
+            break
+        case, seen = with_them, more
     return case, seen
 
 
