@@ -74,7 +74,7 @@ def form_gains(candidate: Measured) -> str:
 def doubt_words(doubt: Doubt) -> str:
     """A sentence on a doubt: the interval it leaves by itself, and what narrows it."""
     span = f"{times(doubt.lo)} to {times(doubt.hi)}"
-    return f"Most of that is {DOUBT_NAMES[doubt.name]}, {span}: {doubt.how}. {DOUBT_REMEDIES[doubt.name]}"
+    return f"What leaves it open is {DOUBT_NAMES[doubt.name]}, {span}: {doubt.how}. {DOUBT_REMEDIES[doubt.name]}"
 
 
 def fell_short(again: Measured) -> str:

@@ -192,15 +192,15 @@ def noise_decides(results: Sequence[Measured], verdict: Verdict, context: Verdic
 
 
 def _left_open(best: Measured, candidates: Sequence[Measured], context: VerdictContext) -> Verdict:
-    """No answer: the interval of the best candidate, its widest term and what would narrow that."""
-    lo, hi, widest = best.floor(), best.ceiling() or 0.0, best.widest
-    assert widest is not None
+    """No answer: the interval of the best candidate, the term that leaves it open and what would narrow that."""
+    lo, hi, doubt = best.floor(), best.ceiling() or 0.0, best.opening(context.bound)
+    assert doubt is not None
     text = (
         f"{best.known} runs {times(lo)} to {times(hi)} times as fast{_than(best)}; a gain of "
-        f"{100 * (context.bound - 1):.0f} % is neither sure nor excluded. {doubt_words(widest)}"
+        f"{100 * (context.bound - 1):.0f} % is neither sure nor excluded. {doubt_words(doubt)}"
     )
-    told = undecided(DOUBT_REASONS[widest.name], f"{text}{_form(candidates, context)}")
-    return msgspec.structs.replace(told, interval=Interval(best.middle(), lo, hi, None), about=best.id, doubt=widest.name)
+    told = undecided(DOUBT_REASONS[doubt.name], f"{text}{_form(candidates, context)}")
+    return msgspec.structs.replace(told, interval=Interval(best.middle(), lo, hi, None), about=best.id, doubt=doubt.name)
 
 
 def _than(candidate: Measured) -> str:
@@ -243,8 +243,8 @@ def confirm(first: Verdict, again: Measured, context: VerdictContext) -> Verdict
         f"{context.bound:.2f} when it was measured again in new processes{fell_short(again)}.",
     )
     open_to = Interval(again.middle(), again.floor(), again.ceiling() or 0.0, None)
-    doubt = again.widest.name if again.widest is not None else None
-    return msgspec.structs.replace(told, interval=open_to, about=again.id, doubt=doubt)
+    doubt = again.opening(context.bound)
+    return msgspec.structs.replace(told, interval=open_to, about=again.id, doubt=doubt.name if doubt is not None else None)
 
 
 def for_program(verdict: Verdict, share: float, waits: float = 0.0, processors: float = 1.0) -> Verdict:

@@ -185,6 +185,25 @@ class Measured:
         """The term that leaves most open."""
         return max(self.budget, key=lambda d: d.hi / d.lo if d.lo > 0 else math.inf, default=None)
 
+    def opening(self, bound: float) -> Doubt | None:
+        """The term that leaves open whether it gains as much as ``bound``: where its medians do, the one that reaches
+        furthest down; else the one that reaches furthest up, of those that reach the bound with ever more processes, as
+        :meth:`likely_ceiling` has it, where there are any (``docs/decisions/0124``). None without any."""
+        if (by := self.told_by) is not self:
+            return by.opening(bound)
+        if self.counted is None or self.middle() >= bound:
+            return min(self.budget, key=lambda d: d.lo, default=None)
+        own = {d.name: d for d in self.budget[: len(self.budget) - len(self.doubts)]}
+        first = next(iter(own.values()), None)
+        over = min((r for r in (self.over_identity, self.net) if r is not None), key=lambda r: r.hi, default=self.counted)
+        factor = min(1.0, over.median / self.counted.median)
+        likely = [(over.lo, own.get("form", first))]  # the form's doing where it surely is
+        likely += [((d.hi if d.middle is None else d.middle) * factor, d) for d in self.doubts]
+        factor = min(1.0, over.hi / self.counted.hi)
+        most = [(over.hi, own.get("rebuild", first)), *((d.hi * factor, d) for d in self.doubts)]
+        lasting = [one for one in likely if one[0] >= bound]
+        return max(lasting or most, key=lambda one: one[0])[1] or self.widest
+
     @property
     def claimed(self) -> float:
         """The gain as it is told: the lower end where the interval is wide."""

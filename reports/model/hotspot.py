@@ -86,7 +86,7 @@ class Verdict(msgspec.Struct, frozen=True):
     about: str | None = None
     """The candidate that ``interval`` is of where none is advised."""
     doubt: str | None = None
-    """The widest term of its ``error_budget``, where that leaves the answer open."""
+    """The term of its ``error_budget`` that leaves the answer open."""
     peers: tuple[str, ...] = ()
     """Candidates that are not shown to be slower than the advised one."""
     faster: tuple[str, ...] = ()

@@ -152,7 +152,7 @@ def _undecided(hotspot: HotspotReport) -> str:
         return f"Undecided: {said}"
     best = candidate_of(hotspot, verdict.about)
     if best is not None and verdict.interval is not None:
-        doubt = f"; widest doubt: {DOUBT_NAMES[verdict.doubt]}" if verdict.doubt in DOUBT_NAMES else ""
+        doubt = f"; left open by {DOUBT_NAMES[verdict.doubt]}" if verdict.doubt in DOUBT_NAMES else ""
         if verdict.interval.hi >= TOO_WIDE * verdict.interval.lo:
             return (
                 f"Undecided: what was measured of {_of(hotspot)} tells no layouts apart ({span(verdict.interval)}×){doubt}."

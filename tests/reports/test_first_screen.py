@@ -145,7 +145,7 @@ def test_undecided_tells_the_interval_the_doubt_and_what_narrows_it() -> None:
     )
     screen = first_screen(told(verdict, made), told(verdict, made).hotspots[0])
     assert screen.headline == (
-        "Undecided: `particle` as SoA of x runs step 0.90–1.60× as fast; widest doubt: run-to-run noise."
+        "Undecided: `particle` as SoA of x runs step 0.90–1.60× as fast; left open by run-to-run noise."
     )
     assert screen.notes[:2] == (
         "Run-to-run noise leaves 0.90–1.60×: bootstrap over 5 processes.",
@@ -169,7 +169,7 @@ def test_what_the_program_can_gain_at_most_is_said_of_it() -> None:
 def test_every_reason_and_check_has_words() -> None:
     """Reasons of an answer have a sentence of their own."""
     own = {Reason.MEASURED_GAIN, Reason.NO_GAIN, Reason.NO_RULE_APPLIES, Reason.UNDECIDED_YET}
-    own |= {Reason.WITHIN_NOISE, Reason.MOCKUP_FORM, Reason.COMPILER_DEPENDENT}  # by the widest doubt
+    own |= {Reason.WITHIN_NOISE, Reason.MOCKUP_FORM, Reason.COMPILER_DEPENDENT}  # by the doubt that leaves it open
     own |= {Reason.PLACEMENT_DEPENDENT, Reason.SCALAR_MOCKUPS}
     own |= {Reason.ADVISED_LAYOUT}  # by the run before
     own |= {Reason.NO_PROGRAM_GAIN}  # by all regions

@@ -40,9 +40,9 @@ OTHER_ANSWERS = {
     "advised-layout": "the layout that an earlier run advised is there, and this run's best gained no more (--baseline)",
     "no-rule-applies": "no rule of the layout algebra gives a layout to try",
     "within-noise": "the interval holds both a gain and none, for noise alone",
-    "mockup-form": "the interval holds both, widest for the mock-up's form",
-    "compiler-dependent": "the interval holds both, widest for what compilers make of the loop",
-    "placement-dependent": "the interval holds both, widest for where the code lies",
+    "mockup-form": "the interval holds both, for the mock-up's form",
+    "compiler-dependent": "the interval holds both, for what compilers make of the loop",
+    "placement-dependent": "the interval holds both, for where the code lies",
     "scalar-mockups": "the interval holds both, as mock-ups without vector instructions are compared",
 }
 """Reasons of answers, and of intervals that are left open."""

@@ -135,6 +135,26 @@ def test_what_beats_the_original_gains_however_slow_the_unchanged_mockup_is() ->
     assert decide([behind], context()).reason == "mockup-form"
 
 
+@pytest.mark.parametrize(
+    ("over", "doubts", "named"),
+    [
+        # 0.59 to 1.06: what the compiler makes of the loop is wide, and excludes a gain
+        (ratio(0.95, 1.06), (Doubt("promises", 0.6, 1.0, "how"),), "rebuild"),
+        (ratio(0.95, 1.0), (Doubt("caches", 0.9, 1.2, "how"), Doubt("promises", 0.6, 1.0, "how")), "caches"),
+        # with ever more processes the caches leave nothing open, the program does
+        (ratio(0.95, 1.1), (Doubt("caches", 0.9, 1.3, "how", 1.0), Doubt("program", 0.7, 1.1, "how")), "program"),
+        (ratio(0.95, 1.1), (Doubt("caches", 0.9, 1.3, "how", 1.0), Doubt("program", 0.7, 1.0, "how")), "caches"),
+        # by its medians it gains: what reaches furthest down leaves that open
+        (ratio(1.2, 1.3), (Doubt("vectors", 0.9, 1.1, "how"), Doubt("promises", 1.0, 9.0, "how")), "vectors"),
+    ],
+)
+def test_the_doubt_that_is_named_is_the_one_that_leaves_it_open(over: Ratio, doubts: tuple[Doubt, ...], named: str) -> None:
+    one = Measured(variant("c1"), "verified", ratio(over.lo, over.hi), over, doubts=doubts)
+    verdict = decide([one], context())
+    assert (verdict.action, verdict.doubt) == ("undecided", named)
+    assert "What leaves it open is" in verdict.text
+
+
 def test_an_unmeasured_candidate_is_told_beside_a_keep() -> None:
     verdict = decide([LOSS, UNMEASURED], context())
     assert verdict.action == "keep"
