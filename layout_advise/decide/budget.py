@@ -13,7 +13,7 @@ from typing import get_args
 
 from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.measured import Doubt, Measured, TermName
-from layout_advise.measure.mode import Mode
+from layout_advise.measure.mode import Mode, is_apart
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import identity_of, places_of, wherever
 from layout_advise.mockup.timing.timings import Timings
@@ -53,6 +53,7 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
         doubts = [
             *_caches(one, timings, around),
             *_program(one, timings, around),
+            *_apart(one, timings, around),
             *_put_back(one, timings, around),
             *_counting(one, around),
             *_place(one, timings, around),
@@ -64,7 +65,7 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
     return [_behind(one, found, timings, around) for one in found]
 
 
-_OF_TIMES: tuple[TermName, ...] = ("caches", "program", "counting", "put-back")
+_OF_TIMES: tuple[TermName, ...] = ("caches", "program", "apart", "counting", "put-back")
 """Doubts about a build's own times, which another build's bound where that was faster each time."""
 
 
@@ -114,6 +115,19 @@ def _program(one: Measured, timings: Timings, around: Circumstances) -> list[Dou
         hidden = 1 - 1 / ratio
         return [Doubt("program", 1 / (hidden + (1 - hidden) / counted.lo), counted.hi * ratio, how, counted.median * ratio)]
     return [Doubt("program", counted.lo * ratio, counted.hi, how, counted.median)]
+
+
+def _apart(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
+    """The calls of a batch one by one, where they take longer in the program than repeated: how far they overlap there with
+    what comes before and after them is not known (``docs/decisions/0125``)."""
+    counted, apart = one.counted, timings.ratio(ORIGINAL, one.name, "apart")
+    if counted is None or not around.alike or not is_apart(timings, around.in_situ_ns):
+        return []
+    if apart is None:  # a build that was not timed so
+        return []
+    how = "with calls that overlap as they do when a batch is repeated, and with each after the one before it has ended"
+    lo, hi = min(counted.lo, apart.lo), max(counted.hi, apart.hi)
+    return [Doubt("apart", lo, hi, how, max(counted.median, apart.median))]
 
 
 def _put_back(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:

@@ -25,7 +25,7 @@ class LiveOnly:
     trials: Mapping[Variant, LiveTrial]
 
 
-SETTLED = ("caches", "program", "put-back")
+SETTLED = ("caches", "program", "apart", "put-back")
 """Doubts about the snapshot that the running program settles: it has its own caches, and writes between its own calls."""
 
 

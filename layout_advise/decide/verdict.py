@@ -223,6 +223,7 @@ DOUBT_REASONS: dict[TermName, Reason] = {
     "placement": Reason.PLACEMENT_DEPENDENT,
     "caches": Reason.NOT_IN_SITU,
     "program": Reason.NOT_IN_SITU,
+    "apart": Reason.NOT_IN_SITU,
     "promises": Reason.COMPILER_DEPENDENT,
     "vectors": Reason.SCALAR_MOCKUPS,
     "indices": Reason.MOCKUP_FORM,

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from layout_advise.choose.calls import Stretch
 from layout_advise.describe.policy import CHECKS
-from layout_advise.measure.mode import Mode
+from layout_advise.measure.mode import Mode, is_apart
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, PLACED
 from layout_advise.reports.model import contract
 from layout_advise.reports.words import quantities
+from layout_advise.reports.words.quantities import nanoseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,13 @@ def _in_situ(timings: Timings, conditions: Conditions) -> Sequence[contract.Chec
     near = timings.nanoseconds(ORIGINAL, conditions.mode or "steady")
     if not near or not conditions.in_situ_ns:
         return ()
+    apart = timings.nanoseconds(ORIGINAL, "apart")
+    if apart and conditions.mode == "steady" and is_apart(timings, conditions.in_situ_ns):
+        text = (
+            f"the original's calls take {nanoseconds(near)} together in the snapshot and {nanoseconds(apart)} one by one; "
+            f"one by one in the running program {nanoseconds(conditions.in_situ_ns)}"
+        )
+        return (contract.Check("in-situ", True, min(0.0, apart / conditions.in_situ_ns - 1), text),)
     error = near / conditions.in_situ_ns - 1
     mode: str = conditions.mode or "neither warm nor cold"
     if timings.unknown:

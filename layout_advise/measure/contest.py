@@ -11,6 +11,7 @@ from layout_advise.build.stage import same_program
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
 from layout_advise.measure.measured import Measured
+from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import Bench, Contest, Entrant
 from layout_advise.mockup.run.packed_loops import keeps_vectors, packed_counts, packed_in
 from layout_advise.mockup.timing.plan import Memory
@@ -26,7 +27,7 @@ from layout_advise.mockup.timing.variants import (
 from layout_advise.observe.observe import Observation, is_beyond_the_l2, leaves_data
 from layout_advise.propose.source import Source
 from layout_advise.propose.titles import title, words
-from layout_advise.tracer.process.stopped_program import Clock, Snapshots
+from layout_advise.tracer.process.stopped_program import MODES, Clock, Snapshots
 from layout_advise.verify.compare import Findings
 from layout_advise.workspace import Workspace
 
@@ -117,8 +118,8 @@ def bench_of(
 ) -> Bench:
     """Returns where and how the calls are measured, of which one takes ``call_ns`` in the running program, the part
     ``counting`` of it at most for counting iterations. ``alone``: calls are timed one by one, not as a batch."""
-    plans = plans_for(call_ns or 1e6, restores, clock, canary, budget)
-    first, again = (replace(plan, typical=is_beyond_the_l2(seen)) for plan in plans)
+    plans, apart = plans_for(call_ns or 1e6, restores, clock, canary, budget), 0 if alone else MEASURE.apart_calls
+    first, again = (replace(plan, typical=is_beyond_the_l2(seen), apart_calls=apart) for plan in plans)
     return Bench(
         snapshots,
         Memory(seen.written, seen.touched),
@@ -137,7 +138,7 @@ def raw(timings: Timings) -> dict[str, object]:
     """The times as they are written down, by the variants' names."""
     timings = timings.origin or timings
     return {
-        **{mode: [{str(v): ns for v, ns in r.items()} for r in timings.of(mode)] for mode in ("steady", "cold", "fresh")},
+        **{mode: [{str(v): ns for v, ns in r.items()} for r in timings.of(mode)] for mode in MODES if timings.of(mode)},
         "canaries": {
             mode: [{str(v): [c.core for c in s] for v, s in r.items()} for r in restores]
             for mode, restores in timings.canaries.items()

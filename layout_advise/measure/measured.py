@@ -23,6 +23,7 @@ TermName = Literal[
     "placement",
     "caches",
     "program",
+    "apart",
     "promises",
     "vectors",
     "indices",

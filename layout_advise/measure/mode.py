@@ -9,6 +9,7 @@ from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.ratios import noise_floor
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import ORIGINAL
+from layout_advise.tracer.process.stopped_program import Mode as TimedMode
 
 Mode = Literal["steady", "cold"]
 
@@ -43,14 +44,27 @@ def choose_mode(
 
 
 def mode_of(timings: Timings, between_ns: float | None, in_situ_ns: float | None) -> Mode | None:
-    """The mode in which the original's times agree with the running program's; None where none does."""
+    """The mode in which the original's times agree with the running program's; None where none does. The calls of a batch
+    also agree where they take as long there as they do one by one, or less: they are timed one by one in the program."""
     times = timings.nanoseconds(ORIGINAL), timings.nanoseconds(ORIGINAL, "cold")
-    return choose_mode(in_situ_ns, *times, between_ns, noise_floor(timings)[1])
+    found = choose_mode(in_situ_ns, *times, between_ns, noise_floor(timings)[1])
+    return "steady" if found is None and is_apart(timings, in_situ_ns) else found
+
+
+def is_apart(timings: Timings, in_situ_ns: float | None) -> bool:
+    """Tells whether a batch takes longer in the running program than repeated, and up to as long as its calls do one by one
+    (``docs/decisions/0125``)."""
+    steady, apart = timings.nanoseconds(ORIGINAL), timings.nanoseconds(ORIGINAL, "apart")
+    if not steady or not apart or not in_situ_ns or in_situ_ns <= (1 + MEASURE.in_situ_tolerance) * steady:
+        return False
+    return in_situ_ns <= (1 + MEASURE.in_situ_tolerance) * apart
 
 
 def times_of_original(timings: Timings | None) -> list[float]:
-    """The original's ns in the snapshot, in all modes that were timed."""
-    return [ns for mode in get_args(Mode) if timings and (ns := timings.nanoseconds(ORIGINAL, mode))]
+    """The original's ns in the snapshot, with warm and with flushed caches, and with a batch's calls one by one, as far as
+    that was timed."""
+    modes: tuple[TimedMode, ...] = (*get_args(Mode), "apart")
+    return [ns for mode in modes if timings and (ns := timings.nanoseconds(ORIGINAL, mode))]
 
 
 def lies_between(timings: Timings, in_situ_ns: float | None) -> bool:

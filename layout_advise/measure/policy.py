@@ -60,6 +60,7 @@ class MeasurePolicy:
         52,
     )
     fresh_calls: int = limit(4, "calls", "In each block: to forget takes a millisecond or two.", 52)
+    apart_calls: int = limit(4, "batches", "In each process so many are timed with their calls one by one.", 125)
     every_thread_count: int = limit(
         16,
         "cores",

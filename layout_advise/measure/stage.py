@@ -155,8 +155,8 @@ def first_race(
     the ``places`` fastest, and how each was left behind; of what no undisturbed call was seen nothing is said."""
     contest = contest_of((), built.source, built.mockups, found, case.profiled.name, None)
     bench = _bench(case, seen, snapshots, seconds_of(case))
-    few = replace(bench.plan, rounds=1, calls=3, warm=1, most_calls=0, cold_calls=0, patience_ns=MEASURE.race_patience_ns)
-    bench = replace(bench, plan=few)
+    few = replace(bench.plan, rounds=1, calls=3, warm=1, most_calls=0, cold_calls=0, apart_calls=0)
+    bench = replace(bench, plan=replace(few, patience_ns=MEASURE.race_patience_ns))
     timings = bench.measure(contest.timed(), "racing", TIMING.drop_after, drop=False)
     return beyond(timings, [e.variant for e in contest.entrants], places)
 

@@ -44,6 +44,8 @@ class TimingPlan:
     cold_calls: int = 2
     fresh_calls: int = 0
     """With branches that are not known, of which the first of each block does not count; 0: none."""
+    apart_calls: int = 0
+    """Of a batch whose calls are timed one by one too; 0: none."""
     cold_restores: int | None = None
     """In how many processes, the first ones, calls with flushed caches are timed; None: in all."""
     seconds: float | None = None

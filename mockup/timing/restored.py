@@ -80,6 +80,8 @@ class Restore:
                     self._block(program, name, calls, "steady", plan.warm)
         if self._cold_calls:
             self._blocks(program, names, self._index, self._cold_calls, "cold", 0)
+        if plan.apart_calls:
+            self._blocks(program, names, self._index, plan.apart_calls, "apart", 1)
         if plan.fresh_calls:
             self._current = ORIGINAL
             program.block(0, TIMING.forgotten_calls, "fresh")

@@ -33,12 +33,14 @@ from layout_advise.tracer.process.stopped_program import MODES, Mode
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """The times of all variants: ``steady``, ``cold`` and ``fresh`` have one entry for each restored process, of the calls
-    with warm caches, with flushed caches, and with branches that are not known (empty where that was not timed)."""
+    """The times of all variants: ``steady``, ``cold``, ``fresh`` and ``apart`` have one entry for each restored process, of
+    the calls with warm caches, with flushed caches, with branches that are not known, and of a batch's calls one by one
+    (empty where that was not timed)."""
 
     steady: Sequence[Times] = ()
     cold: Sequence[Times] = ()
     fresh: Sequence[Times] = ()
+    apart: Sequence[Times] = ()
     canaries: Mapping[Mode, Sequence[Canaries]] = field(default_factory=dict)
     waited_ns: int = 0
     """How long the processes waited for the processor not to be slowed."""
@@ -81,6 +83,7 @@ class Timings:
             steady=(*self.steady, one.times.get("steady", {})),
             cold=(*self.cold, one.times.get("cold", {})),
             fresh=(*self.fresh, one.times.get("fresh", {})),
+            apart=(*self.apart, one.times.get("apart", {})),
             canaries={mode: (*self.canaries.get(mode, ()), one.canaries.get(mode, {})) for mode in MODES},
             waited_ns=self.waited_ns + one.waited_ns,
             rejected=self.rejected + one.rejected,
@@ -95,7 +98,7 @@ class Timings:
 
     def of(self, mode: Mode) -> Sequence[Times]:
         """Per restore and variant the times of one mode."""
-        return {"steady": self.steady, "cold": self.cold, "fresh": self.fresh}[mode]
+        return {"steady": self.steady, "cold": self.cold, "fresh": self.fresh, "apart": self.apart}[mode]
 
     @property
     def conversion(self) -> dict[Variant, tuple[float, float]]:
@@ -130,10 +133,10 @@ class Timings:
         names = {one: other, other: one}
         for mine, its in zip(one.elsewhere, other.elsewhere, strict=True):
             names |= {mine: its, its: mine}
-        steady, cold, fresh = ([{names.get(n, n): v for n, v in r.items()} for r in self.of(mode)] for mode in MODES)
+        steady, cold, fresh, apart = ([{names.get(n, n): v for n, v in r.items()} for r in self.of(m)] for m in MODES)
         canaries = {mode: [{names.get(n, n): v for n, v in r.items()} for r in rs] for mode, rs in self.canaries.items()}
         origin = self.origin.exchanged(one, other) if self.origin is not None else None
-        return replace(self, steady=steady, cold=cold, fresh=fresh, canaries=canaries, origin=origin)
+        return replace(self, steady=steady, cold=cold, fresh=fresh, apart=apart, canaries=canaries, origin=origin)
 
     @property
     def best_canary(self) -> Canary:

@@ -139,6 +139,7 @@ static inline int la_goes_on(uint64_t slot, uint64_t open)
     return slot < open || (slot == open && *(uint64_t *)slot == (uint64_t)la_return);
 }
 void la_empty(void);
+void la_nothing(void);
 void la_left(void);
 void la_capture(void);
 void la_dl_hook(void);
@@ -199,6 +200,7 @@ struct la_batch { /* entry.S knows the offsets */
     const uint64_t *puts;                       /* 88: how much after each call, from this one on; NULL: nothing */
     const int64_t *entered;                     /* 96: what the next call brings along */
     uint64_t entered_bytes;                     /* 104: for one call */
+    uint64_t apart;                             /* 112: each call ends before what follows it begins */
 };
 _Static_assert(__builtin_offsetof(struct la_context, entered) == 8584, "entry.S");
 extern struct la_batch la_batch;
@@ -378,6 +380,7 @@ void la_records_in_child(void);
 /* Allocate and copy in, once; an error text or NULL. poison: what is not copied in holds no likely value before. */
 const char *la_fill_buffers(struct la_variant *v, int poison);
 void la_call(struct la_variant *v);
+void la_call_nothing(const struct la_variant *v); /* a batch, with a function that does nothing in its place */
 void la_rewind_batch(const struct la_variant *v);
 const char *la_enter_anew(void); /* what the calls of mock-ups bring along, after other calls were set; an error text or NULL */
 void la_replay_of(uint64_t target); /* what la_replay_batch needs to know */

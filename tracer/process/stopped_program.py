@@ -101,10 +101,11 @@ class Calm:
 
 AT_ONCE = Calm()
 Clock = Literal["thread-cpu", "wall"]
-Mode = Literal["steady", "cold", "fresh"]
+Mode = Literal["steady", "cold", "fresh", "apart"]
 """The state that a timed call finds: the caches and the processor's memory of branches as the same call left them before;
-flushed caches; or branches that are not known (``docs/decisions/0052``)."""
-MODES: tuple[Mode, ...] = ("steady", "cold", "fresh")
+flushed caches; branches that are not known (``docs/decisions/0052``). Or, of a batch, its calls one by one: each begins when
+the one before it has ended, and what is around them does not count (``docs/decisions/0125``)."""
+MODES: tuple[Mode, ...] = ("steady", "cold", "fresh", "apart")
 """By the agent's numbers."""
 
 

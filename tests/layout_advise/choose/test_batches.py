@@ -391,11 +391,27 @@ def test_timed_batches_leave_memory_as_it_was(parked: AgentProcess) -> None:
     changed = np.flatnonzero(x != state_before(FIRST))
     with parked.fork() as fork:
         lines = fork.prepare(0, [place])
-        samples = fork.block(0, 5)[0] + fork.block(0, 2, "cold")[0]
+        samples = fork.block(0, 5)[0] + fork.block(0, 2, "cold")[0] + fork.block(0, 3, "apart")[0]
         left = positions(fork, place)
     assert lines == len(changed)  # a particle is one line, and blocks of this size are page-aligned plus 16
-    assert len(samples) == 7
+    assert len(samples) == 10
     assert np.array_equal(left, state_before(FIRST))
+
+
+def test_calls_one_by_one_are_the_same_calls(parked: AgentProcess, tmp_path: Path) -> None:
+    """Of the original and of a mock-up; calls that do nothing, which are timed for what is around them, leave nothing."""
+    place = particles(parked)
+    mockup = compiled(MOCKUP % {"count": COUNT, "base": place.start, "extra": ""}, tmp_path / "mockup.so")
+    with parked.fork() as fork:
+        number = fork.load(mockup)
+        fork.prepare(0, [place])
+        fork.prepare(number, [place])
+        for variant in (0, number, 0):
+            assert len(fork.block(variant, 4, "apart")[0]) == 4
+        assert np.array_equal(positions(fork, place), state_before(FIRST))
+        x = state_before(FIRST)
+        assert sums(fork.run(0)) == [one_call(x, FIRST + k) for k in range(SIZE)]
+        assert np.array_equal(positions(fork, place), x)
 
 
 @pytest.mark.parametrize("between", [False, True])

@@ -18,6 +18,9 @@ COLD: dict[str, float] = {}
 FRESH: dict[str, float] = {}
 """With branches that are not known; 1 where it is not in here."""
 
+APART: dict[str, float] = {}
+"""With the calls of a batch one by one; 1 where it is not in here."""
+
 TRUE_NS = {
     "original": 1000.0,
     "identity": 1010.0,
@@ -77,7 +80,8 @@ class FakeProgram:
         self.machine.settles.append(settle)
         self.machine.order.append(self.names[variant])
         name = self.names[variant]
-        true = TRUE_NS[name] * self.speed * {"steady": 1, "cold": COLD.get(name, 2), "fresh": FRESH.get(name, 1)}[mode]
+        longer = {"steady": 1, "cold": COLD.get(name, 2), "fresh": FRESH.get(name, 1), "apart": APART.get(name, 1)}[mode]
+        true = TRUE_NS[name] * self.speed * longer
         true += AROUND_NS * self.speed if converted else 0
         noise = [true * self.machine.random.uniform(0.995, 1.005) for _ in range(calls)]
         samples = tuple(

@@ -287,6 +287,21 @@ la_capture:
 7:
     .endm
 
+/* Where calls are to be apart: what is before has ended. */
+    .macro la_apart
+    cmpq $0, la_batch+112(%rip)
+    je 8f
+    lfence
+8:
+    .endm
+
+/* A call that does nothing. */
+    .globl la_nothing
+    .hidden la_nothing
+    .type la_nothing, @function
+la_nothing:
+    ret
+
 /* The original, once for each of la_batch.left recorded calls from la_batch.at on. All are entered with the same rsp; the
  * call instruction puts the return address where the program's own stood. */
     .globl la_replay_batch
@@ -332,7 +347,9 @@ la_replay_batch:
     mov 112(%rbx), %r14
     mov 120(%rbx), %r15
     mov 24(%rbx), %rbx
+    la_apart
     call *la_replay_state+24(%rip)
+    la_apart
     mov la_batch+32(%rip), %rcx
     mov %rax, 0(%rcx)
     mov %rdx, 8(%rcx)
@@ -384,7 +401,9 @@ la_mockup_batch:
     movups %xmm0, 184+64*\n(%r12)
     .endr
 4:  mov %r12, %rdi
+    la_apart
     call *%r14
+    la_apart
     mov 2216(%r12), %rax
     mov %rax, 0(%rbp)
     mov 2232(%r12), %rax

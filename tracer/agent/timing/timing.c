@@ -85,10 +85,25 @@ static uint64_t of_nothing(void)
     return least;
 }
 
-/* converted: with the layout converted before the call and back after it, as a temporary one is. */
-static void timed_call(struct la_variant *v, int converted, struct la_sample *s)
+/* The ns of thread CPU time that a batch of calls that do nothing takes as this variant's are made. */
+static uint64_t of_calls(struct la_variant *v)
 {
-    const uint64_t nothing = of_nothing(), before = canary();
+    enum { TRIES = 3 };
+    uint64_t least = ~0ull;
+    for (int k = 0; k < TRIES; k++) {
+        const uint64_t cpu = la_clock(CLOCK_THREAD_CPUTIME_ID);
+        la_call_nothing(v);
+        const uint64_t took = la_clock(CLOCK_THREAD_CPUTIME_ID) - cpu;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+/* converted: with the layout converted before the call and back after it, as a temporary one is. around: what is not the
+ * call's own. */
+static void timed_call(struct la_variant *v, int converted, uint64_t around, struct la_sample *s)
+{
+    const uint64_t nothing = around ? around : of_nothing(), before = canary();
     const int whose = la_is_team() ? 0 /* RUSAGE_SELF */ : 1 /* RUSAGE_THREAD */;
     uint64_t faults = la_faults_of(whose), cpu = la_clock(CLOCK_THREAD_CPUTIME_ID), wall = la_clock(CLOCK_MONOTONIC);
     if (converted)
@@ -105,7 +120,7 @@ static void timed_call(struct la_variant *v, int converted, struct la_sample *s)
     s->canary = after > before ? after : before;
 }
 
-enum mode { STEADY, COLD /* with flushed caches */, FRESH /* with branches that are not known */ };
+enum mode { STEADY, COLD /* with flushed caches */, FRESH /* with branches that are not known */, APART /* of a batch */ };
 
 /* What a block of calls is to be. The words of the command, in this order. */
 struct block {
@@ -164,6 +179,8 @@ struct la_reply la_cmd_block(const struct la_command *c)
     if (b->calls > MAX_CALLS || b->most > MAX_CALLS)
         return la_fail("too many calls in one block");
     uint64_t done = 0, calm = 0, ns = 0;
+    la_batch.apart = b->mode == APART && la_batch.count;
+    const uint64_t around = la_batch.apart ? of_calls(v) : 0;
     while (!block_ends(b, done, calm, ns)) {
         struct la_sample *const s = &answer.samples[done++];
         if (done == 1 || !b->memory)
@@ -174,12 +191,13 @@ struct la_reply la_cmd_block(const struct la_command *c)
         la_restore_lines(writer);
         for (uint64_t k = 0; b->mode == COLD && k < v->ranges; k++)
             la_flush(v->range[2 * k], v->range[2 * k + 1]);
-        timed_call(v, b->converted != 0, s);
+        timed_call(v, b->converted != 0, around, s);
         const uint64_t after = b->memory ? la_memory_canary() : 0;
         s->memory = after > before ? after : before;
         calm += s->canary <= b->limit && (!b->memory_limit || s->memory <= b->memory_limit);
         ns += spent(b, s);
     }
+    la_batch.apart = 0;
     la_restore_lines(writer);
     if (b->converted)
         la_restore_lines(v); /* the next block may be another variant's, which reads what this one wrote */
