@@ -178,7 +178,8 @@ class Measured:
         how = "against the original, and against the unchanged mock-up"
         form = Doubt("form", lo, max(counted.median, over.median), how)
         least = counted.median if self.form in WRITTEN else over.lo
-        how = f"over the unchanged mock-up in its fastest build, bootstrap over {over.restores} processes"
+        where = f", {self.places} places of the code" if self.places > 1 else ""
+        how = f"over the unchanged mock-up in its fastest build, bootstrap over {over.restores} processes{where}"
         return (processes, form, Doubt("rebuild", least, max(least, over.hi), how), *self.doubts)
 
     @property

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+
+from scipy.special import stdtrit
 
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.statistics import Ratio
@@ -41,7 +43,8 @@ class Ratios:
 
 def summarise(timings: Timings, name: Variant) -> Ratios | None:
     """All ratios of one variant; None when it was never timed. Where it and the identity were timed with their code at
-    several places, the intervals hold what comes out at any of these, and the middle is that of the mean times."""
+    several places, the middle is that of the mean times, and intervals hold what comes out at any place; but over the
+    identity no more than the layout gains over all of them (:func:`_over_places`)."""
     places = [name] if name in CONTROLS else places_of(timings, name)
     own = identity_of(timings, name)
     unchanged = places_of(timings, own) if len(places) > 1 else [own]
@@ -49,7 +52,8 @@ def summarise(timings: Timings, name: Variant) -> Ratios | None:
     if steady is None or over is None:
         return None
     cold, over_cold = (wherever(timings, names, places, "cold") for names in ([ORIGINAL], unchanged))
-    return Ratios(steady, over, cold, over_cold)
+    over_cold = over_cold and _over_places(timings, over_cold, unchanged, places, "cold")
+    return Ratios(steady, _over_places(timings, over, unchanged, places, "steady"), cold, over_cold)
 
 
 def places_of(timings: Timings, name: Variant) -> list[Variant]:
@@ -77,6 +81,22 @@ def wherever(timings: Timings, over: Sequence[Variant], under: Sequence[Variant]
     # each row's mean is the mean time above over one time below
     middle = fmean(1 / fmean(r.median for r in row) for row in rows if row) ** -1
     return Ratio(middle, min(r.lo for r in found), max(r.hi for r in found), max(r.restores for r in found))
+
+
+def _over_places(timings: Timings, hull: Ratio, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> Ratio:
+    """``hull``, with an upper end no higher than the gain over all places is with 95 %: what one build gains at a lucky
+    place over another at an unlucky one is no layout's doing, and nobody can choose it (``docs/decisions/0126``). Each place
+    gives a gain, of both builds moved as far; their mean has the error of so few (Student's t)."""
+    above, below = timings.at_places(over, mode), timings.at_places(under, mode)
+    own = timings.ratio(over[0], under[0], mode)
+    if own is None or above is None or below is None or not (above.sure and below.sure) or len(over) < 3:
+        return hull
+    if not len(over) == len(above.factors) == len(under) == len(below.factors):
+        return hull
+    each = [math.log(a / b) for a, b in zip(above.factors, below.factors, strict=True)]
+    error = float(stdtrit(len(each) - 1, 0.975)) * stdev(each) / math.sqrt(len(each))
+    most = own.hi * math.exp(fmean(each) + error)
+    return replace(hull, hi=max(hull.median, min(hull.hi, most)))
 
 
 _OWN = {"simd": IDENTITY_SIMD, "lanes": IDENTITY_RESTRICT, "restrict": IDENTITY_RESTRICT}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from layout_advise.mockup.timing.places import ALONE, at_places, in_pairs
 from layout_advise.mockup.timing.policy import TIMING
-from layout_advise.mockup.timing.ratios import gain, places_of
+from layout_advise.mockup.timing.ratios import gain, places_of, summarise
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import ORIGINAL, Variant
+from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, Variant
 
 C1 = Variant("c1")
 times = st.floats(1.0, 2.0)
@@ -91,6 +91,33 @@ def test_of_too_few_processes_no_pairs_are_made() -> None:
     found = in_pairs([[1.0] * 6, [1.0] * 6])
     assert found is not None
     assert (found.least, found.most) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("identity", "layout", "most"),
+    [
+        # glpk: both take a tenth longer at one place; 0.88 to 1.12 with each place of one against each of the other
+        ((1430.0, 1417.0, 1573.0, 1425.0), (1430.0, 1430.0, 1590.0, 1505.0), 1.03),
+        # each at a place of its own: the layout may gain
+        ((1400.0, 1400.0, 1600.0, 1400.0), (1600.0, 1400.0, 1400.0, 1400.0), 1.16),
+        # at all places alike it gains by so much
+        ((1400.0, 1410.0, 1390.0, 1400.0), (1270.0, 1280.0, 1265.0, 1275.0), 1.12),
+    ],
+)
+def test_what_a_lucky_place_gains_over_an_unlucky_one_is_no_layouts(
+    identity: tuple[float, ...], layout: tuple[float, ...], most: float
+) -> None:
+    takes = {ORIGINAL: 1500.0, **dict(zip((IDENTITY, *IDENTITY.elsewhere), identity, strict=True))}
+    takes |= dict(zip((C1, *C1.elsewhere), layout, strict=True))
+    rng = np.random.default_rng(3)
+    timings = Timings([{name: [ns * float(rng.normal(1.0, 0.003))] for name, ns in takes.items()} for _ in range(12)])
+    told = summarise(timings, C1)
+    assert told is not None
+    over = told.steady_over_identity
+    pairs = [a / b for a in identity for b in layout]
+    assert over.hi <= min(most, 1.02 * max(pairs))
+    assert over.hi >= np.mean(identity) / np.mean(layout)
+    assert over.lo <= min(pairs)  # a change is advised only where no place takes the gain away
 
 
 def test_intervals_over_places_hold_the_truth_and_one_slow_process_does_not_widen_them() -> None:
