@@ -81,17 +81,18 @@ def verify_at(
     return built, rejected(found, good, told, built.mockups, choices, call), told.keys() == here.keys()
 
 
-def traces_ahead(case: Case) -> tuple[Trace, ...]:
-    """The further calls that mock-ups are compared at, traced beforehand, as far as they can be: a way that one of them
-    takes would end the mock-ups, which are not made yet."""
+def traces_ahead(cases: Sequence[Case]) -> tuple[Trace, ...]:
+    """The further calls that mock-ups are compared at, of the kinds that ``cases`` are of, traced beforehand, as far as they
+    can be: a way that one of them takes would end the mock-ups, which are not made yet."""
     found = []
-    for call in case.calls_compared[1:]:
-        case.space.progress.step(f"looking at the ways that call {call} takes")
-        try:
-            with case.park(call) as program:
-                found.append(case.observe(program, call).trace)
-        except (ProgramError, SnapshotError, TraceError):  # it is told where they are compared
-            break
+    for case in cases:
+        for call in case.calls_compared[1:]:
+            case.space.progress.step(f"looking at the ways that call {call} takes")
+            try:
+                with case.park(call) as program:
+                    found.append(case.observe(program, call).trace)
+            except (ProgramError, SnapshotError, TraceError):  # it is told where they are compared
+                break
     return tuple(found)
 
 

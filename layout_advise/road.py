@@ -135,7 +135,8 @@ def _study(case: Case, kinds: Kinds | None) -> Studied | AnotherKind | None:
             return replace(_modelled(case, observed.seen, (), cut), retry=_RETRIES.get(cut.reason))
         hopeless = obstacle(case) or cut
         others = Others() if hopeless is not None else observe_others(case, stack, snapshots)
-        ahead = partial(traces_ahead, case) if hopeless is None and until != "explore" else tuple
+        each = (case, *(one.case for one in others.tried))
+        ahead = partial(traces_ahead, each) if hopeless is None and until != "explore" else tuple
         proposed = propose_layouts(observed, [one.seen for one in others.tried], parked.read, ahead)
         if until == "explore":
             return None
@@ -167,7 +168,8 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     candidates = [r.candidate for r in decided.verified.good if r.candidate is not None]
     decided = replace(decided, verdict=with_untried(decided.verdict, seen, candidates))
     if took := decided.verified.took:
-        return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), retry=MoreWays(took))
+        retry_with = MoreWays(took, case.kinds)
+        return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), retry=retry_with)
     complete = decided.verdict.action != "undecided" or decided.timings is not None
     apart = source.branches and decided.decision is not None and not decided.decision.alike
     retry: InBatches | LongCall | None = InBatches() if apart else None

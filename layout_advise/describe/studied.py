@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from layout_advise.choose.call_kinds import Kind
 from layout_advise.choose.calls import Stretch, stretches
 from layout_advise.choose.probed_calls import call_times
 from layout_advise.decide.decision import Decision
@@ -100,9 +101,11 @@ class LongCall:
 
 @dataclass(frozen=True, slots=True)
 class MoreWays:
-    """A further call took ways, which begin at ``taken``, that the first did not, and that end the mock-ups."""
+    """A further call took ways, which begin at ``taken``, that the first did not, and that end the mock-ups. ``kinds`` are
+    those of the calls, as far as they were looked at: they stay what they are."""
 
     taken: frozenset[int]
+    kinds: tuple[Kind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from layout_advise.describe.studied import AnotherKind, LongCall, MoreWays, Smal
 from layout_advise.errors import TraceError, UsageError
 from layout_advise.measure.stage import seconds_of
 from layout_advise.observe.case import Case
-from layout_advise.observe.find_kinds import at_kind
+from layout_advise.observe.find_kinds import Kinds, at_kind
 from layout_advise.progress import Progress
 from layout_advise.regions.run_seconds import RunTime
 from layout_advise.regions.study_end import StudyOver, ended_at
@@ -148,8 +148,9 @@ def study_again(
             rounds += 1
             if studied.retry.taken <= case.taken or rounds > CHOOSE.most_rounds:
                 return case, studied
-            case = replace(case, taken=case.taken | studied.retry.taken)
-            studied = _timed(time, partial(study, case))
+            case, kinds = replace(case, taken=case.taken | studied.retry.taken), Kinds(studied.retry.kinds)
+            case = at_kind(case, kinds.found) if kinds else case
+            studied = _timed(time, partial(study, case, kinds))
         elif isinstance(studied.retry, LongCall):
             one = at_long_call(case)
             if one is None:

@@ -54,7 +54,9 @@ def test_further_calls_are_traced_ahead_as_far_as_the_program_reaches_them() -> 
 
     space = SimpleNamespace(progress=Progress(quiet=True))
     case: Any = SimpleNamespace(calls_compared=(1, 2, 3, 4), space=space, park=nullcontext, observe=observe)
-    assert list(map(str, traces_ahead(case))) == ["2"]
+    assert list(map(str, traces_ahead([case]))) == ["2"]
+    other: Any = SimpleNamespace(calls_compared=(7, 8, 9), space=space, park=nullcontext, observe=observe)
+    assert list(map(str, traces_ahead([case, other]))) == ["2", "8", "9"]  # calls of another kind take ways, too
 
 
 def test_the_hotspot_is_lifted_with_the_ways_of_all_calls_before_anything_is_compiled(

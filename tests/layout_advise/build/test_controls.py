@@ -11,12 +11,14 @@ import pytest
 
 from layout_advise.build.mockups import Mockup
 from layout_advise.build.stage import worth_timing
+from layout_advise.choose.call_kinds import Kind
 from layout_advise.config import Settings
 from layout_advise.describe.checks import Conditions, quality
 from layout_advise.describe.studied import InBatches, MoreWays, Studied
 from layout_advise.measure.contest import controls
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant
 from layout_advise.observe.case import Case
+from layout_advise.observe.find_kinds import Kinds
 from layout_advise.propose.recipes import Recipe
 from layout_advise.regions import one as region
 from layout_advise.regions.run_seconds import RunTime
@@ -103,16 +105,24 @@ def test_a_region_is_not_taken_up_for_ever_for_ways_that_calls_take(monkeypatch:
     again = replace(studied("identity-not-verified"), retry=MoreWays(frozenset((16, 32))))
     looked: list[frozenset[int]] = []
 
-    def study(case: Case) -> Studied:
+    def study(case: Case, kinds: Kinds) -> Studied:
         looked.append(case.taken)
+        known.append(kinds.found)
         return again
 
     monkeypatch.setattr(region, "study", study)
-    case = cast(Case, SimpleCase())
+    monkeypatch.setattr(region, "at_kind", lambda case, kinds: replace(case, kinds=kinds))
+    case, known = cast(Case, SimpleCase()), list[tuple[Kind, ...]]()
     assert region.study_again(case, again, RunTime())[1] is again
     assert looked == [frozenset((16, 32))]
+    # brotli: its calls were of other kinds each time that it was taken up again
+    kinds = (Kind(14, 0.8, 14, (14, 15), "calls like call 14"), Kind(5, 0.2, 5, (5, 6), "calls like call 5"))
+    again = replace(again, retry=MoreWays(frozenset((48,)), kinds))
+    left, _ = region.study_again(case, again, RunTime())
+    assert (known, left.kinds) == ([(), kinds], kinds)
 
 
 @dataclass(frozen=True)
 class SimpleCase:
+    kinds: tuple[Kind, ...] = ()
     taken: frozenset[int] = frozenset()
