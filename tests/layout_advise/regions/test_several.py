@@ -205,9 +205,20 @@ def test_advice_about_a_loop_is_told_before_a_region_where_all_is_open(
 
 
 def test_of_regions_without_an_answer_the_first_is_told_unless_one_says_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome = Road(monkeypatch, {"a": undecided("x"), "b": NO_RULE, "c": undecided("y")}).run()
+    road = Road(monkeypatch, {"a": undecided("x"), "b": NO_RULE, "c": undecided("y")})
+    road.without_times = {"a", "b", "c"}
+    outcome = road.run()
     assert outcome is not None
     assert [one.name for one in outcome.passed_over] == ["a", "c"]
+
+
+def test_an_interval_for_most_of_the_samples_says_more_than_that_no_rule_applies_to_a_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """brotli: 0.83 to 1.12 for 82 % of its samples stood under a line about a loop with 6 %."""
+    outcome = Road(monkeypatch, {"a": undecided("x"), "b": NO_RULE, "c": undecided("y")}).run()
+    assert outcome is not None
+    assert [one.name for one in outcome.passed_over] == ["b", "c"]
 
 
 def test_a_region_to_which_no_rule_applies_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
