@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from layout_advise.decide.policy import DECIDE
-from layout_advise.measure.measured import Doubt, Measured, TermName
+from layout_advise.measure.measured import Doubt, Measured, TermName, saved
 from layout_advise.measure.mode import Mode, is_apart
 from layout_advise.mockup.timing.policy import TIMING
-from layout_advise.mockup.timing.ratios import identity_of, places_of, wherever
+from layout_advise.mockup.timing.ratios import identity_of, over_unchanged, places_of
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
     IDENTITY,
@@ -121,9 +121,7 @@ def _apart(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt
     """The calls of a batch one by one, where they take longer in the program than repeated: how far they overlap there with
     what comes before and after them is not known (``docs/decisions/0125``)."""
     counted, apart = one.counted, timings.ratio(ORIGINAL, one.name, "apart")
-    if counted is None or not around.alike or not is_apart(timings, around.in_situ_ns):
-        return []
-    if apart is None:  # a build that was not timed so
+    if counted is None or apart is None or not around.alike or not is_apart(timings, around.in_situ_ns):
         return []
     how = "with calls that overlap as they do when a batch is repeated, and with each after the one before it has ended"
     lo, hi = min(counted.lo, apart.lo), max(counted.hi, apart.hi)
@@ -226,9 +224,10 @@ def _vectors(one: Measured, form: _Form, timings: Timings, mode: Mode) -> list[D
     The product of both ratios would carry the doubts of each; it stands where the two were in no process together."""
     if one.counted is None:
         return []
-    over = wherever(timings, places_of(timings, form.unchanged), places_of(timings, one.name), mode)
-    hi = one.counted.hi * form.slows if over is None else max(one.counted.hi, over.hi)
-    middle = one.counted.median * form.slows if over is None else max(one.counted.median, over.median)
+    over = over_unchanged(timings, places_of(timings, form.unchanged), places_of(timings, one.name), mode)
+    longer = form.slows if over is None else over.median / one.counted.median
+    hi = one.counted.hi * form.slows if over is None else max(one.counted.hi, saved(over.hi, longer))
+    middle = one.counted.median * form.slows if over is None else max(one.counted.median, saved(over.median, longer))
     how = f"its form alone slows the unchanged layout by a factor of {form.slows:.1f}"
     return [Doubt("vectors", one.counted.lo, hi, how, middle)]
 
@@ -241,7 +240,8 @@ def _indices(one: Measured, timings: Timings, around: Circumstances) -> list[Dou
     if one.counted is None or not one.translated or over is None or over.hi <= one.counted.hi:
         return []
     how = "against the unchanged layout whose pointers are made indices, and tested, in the same way"
-    return [Doubt("indices", one.counted.lo, over.hi, how, over.median)]
+    hi, middle = (saved(end, over.median / one.counted.median) for end in (over.hi, over.median))
+    return [Doubt("indices", one.counted.lo, hi, how, middle)]
 
 
 def nearest_mode(timings: Timings, in_situ_ns: float | None) -> Mode:

@@ -16,7 +16,7 @@ from layout_advise.decide.live import but_for_program
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import VerdictContext, reaching
 from layout_advise.measure.measured import Doubt, Measured
-from layout_advise.mockup.timing.ratios import places_of, wherever
+from layout_advise.mockup.timing.ratios import over_unchanged, places_of, wherever
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import MACHINE_CODE, ORIGINAL, machine_code, machine_code_twice
@@ -50,7 +50,7 @@ def may_tell(one: Measured) -> bool:
 def _measured(one: Measured, code: Timings, around: Circumstances) -> Measured | None:
     name, mode = machine_code(one.layout), around.mode
     mine, doubled = places_of(code, name), places_of(code, machine_code_twice(one.layout))
-    gains = [wherever(code, over, mine, mode) for over in ([ORIGINAL], places_of(code, MACHINE_CODE))]
+    gains = [wherever(code, [ORIGINAL], mine, mode), over_unchanged(code, places_of(code, MACHINE_CODE), mine, mode)]
     longer, known = wherever(code, doubled, mine, mode), [r for r in gains if r is not None]
     if len(known) < len(gains) or longer is None:
         return None

@@ -177,10 +177,10 @@ class Measured:
         lo = counted.median if self.form in WRITTEN else min(counted.median, over.median)
         how = "against the original, and against the unchanged mock-up"
         form = Doubt("form", lo, max(counted.median, over.median), how)
-        least = counted.median if self.form in WRITTEN else over.lo
+        least, most = counted.median if self.form in WRITTEN else over.lo, self._most(over.hi)
         where = f", {self.places} places of the code" if self.places > 1 else ""
         how = f"over the unchanged mock-up in its fastest build, bootstrap over {over.restores} processes{where}"
-        return (processes, form, Doubt("rebuild", least, max(least, over.hi), how), *self.doubts)
+        return (processes, form, Doubt("rebuild", least, max(least, most), how), *self.doubts)
 
     @property
     def widest(self) -> Doubt | None:
@@ -202,7 +202,7 @@ class Measured:
         likely = [(over.lo, own.get("form", first))]  # the form's doing where it surely is
         likely += [((d.hi if d.middle is None else d.middle) * factor, d) for d in self.doubts]
         factor = min(1.0, over.hi / self.counted.hi)
-        most = [(over.hi, own.get("rebuild", first)), *((d.hi * factor, d) for d in self.doubts)]
+        most = [(self._most(over.hi), own.get("rebuild", first)), *((d.hi * factor, d) for d in self.doubts)]
         lasting = [one for one in likely if one[0] >= bound]
         return max(lasting or most, key=lambda one: one[0])[1] or self.widest
 
@@ -241,7 +241,15 @@ class Measured:
         if (by := self.told_by) is not self:
             return by.ceiling()
         own = min((r.hi for r in (self.over_identity, self.net) if r is not None), default=self.speedup.hi)
-        return max([own, *(d.hi * min(1.0, own / self.counted.hi) for d in self.doubts)])
+        return max([self._most(own), *(d.hi * min(1.0, own / self.counted.hi) for d in self.doubts)])
+
+    def _most(self, gain: float) -> float:
+        """``gain`` over the unchanged mock-up, of the original's time where that is less; as it is of a temporary layout,
+        and where the layout is surely faster than the original: its gain is that, then."""
+        over, counted = self.over_identity, self.counted
+        if over is None or counted is None or self.net is not None or counted.lo > 1.0:
+            return gain
+        return saved(gain, over.median / counted.median)
 
     def likely_ceiling(self) -> float | None:
         """What :meth:`ceiling` comes to with ever more processes: medians in the place of upper ends, as far as noise keeps
@@ -252,7 +260,17 @@ class Measured:
             return by.likely_ceiling()
         own = min((r.median for r in (self.over_identity, self.net) if r is not None), default=self.speedup.median)
         factor = min(1.0, own / self.counted.median)
-        return max([own, *((d.hi if d.middle is None else d.middle) * factor for d in self.doubts)])
+        return max([self._most(own), *((d.hi if d.middle is None else d.middle) * factor for d in self.doubts)])
+
+
+def saved(gain: float, longer: float) -> float:
+    """The gain where as much time is saved of a loop that is ``longer`` times as fast as the one that ``gain`` was measured
+    of: what a layout saves of waiting for memory it saves of both (``docs/decisions/0127``); but no more than the gain times
+    that. As it is where nothing is gained or the loop is slower."""
+    if gain <= 1.0 or longer <= 1.0:
+        return gain
+    left = 1.0 - longer * (1.0 - 1.0 / gain)
+    return 1.0 / max(left, 1.0 / (gain * longer))
 
 
 def _cut(value: float, lo: float, hi: float) -> float:

@@ -11,7 +11,7 @@ from layout_advise.build.stage import Built, rebuild, with_places
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.contest import bench_of, contest_of
 from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original, times_again
-from layout_advise.measure.mode import Mode
+from layout_advise.measure.mode import Mode, mode_of
 from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import Bench, has_vectors
 from layout_advise.mockup.timing.measure import beyond
@@ -179,6 +179,8 @@ def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Varian
     wanted = [v for v in contest.timed() if not v.name.is_candidate or v.name.own in candidates]
     restores = min(MEASURE.most_restores, done + max(done // 2, MEASURE.fewest_again))
     plan = replace(bench.plan, restores=restores, seconds=left, fewest=min(done + 1, restores))
+    if mode_of(first, bench.between_ns, timed.case.chosen.in_situ_ns) != "steady":
+        plan = replace(plan, cold_restores=None)  # what flushed caches leave open is noise of few calls, too
     return replace(bench, plan=plan).measure(wanted, "measuring more", more=first)
 
 

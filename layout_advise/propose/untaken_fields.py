@@ -27,7 +27,7 @@ def with_reachable(seen: Observation, lifted: Lifted) -> Observation:
 
 
 def _with(structure: Structure, reached: Collection[int]) -> Structure:
-    moved = [f for f in structure.cold if any(b in reached for b in range(f.offset, f.offset + f.bytes))]
+    moved = [f for f in structure.cold if any(b in reached for b in f.place)]
     fields = tuple(sorted((*structure.fields, *moved), key=lambda f: f.offset))
     return replace(structure, fields=fields, cold=tuple(f for f in structure.cold if f not in moved)) if moved else structure
 

@@ -181,8 +181,19 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     rows += [row_of(one) for one in search.tried]
     rows += untold(search.left_out, rows, [told, *others])
     first, *rest = with_shares(start, [told, *others])
-    first = for_program(start, _not_blind(search, first, [*others, *passed]), rest, rows)
+    first = _not_blind(search, first, [*others, *passed])
+    if first.reason == Reason.PASSED_OVER and (larger := _largest_open(others, told.case.profiled.share)) is not None:
+        first, *rest = with_shares(start, [larger, *(one for one in kept if one is not larger)])
+    first = for_program(start, first, rest, rows)
     return Told(first.case, first.studied, tuple(rows), tuple(rest), table, plan)
+
+
+def _largest_open(looked: Sequence[Looked], share: float) -> Looked | None:
+    """Of the regions without an answer that with most of the samples, more than ``share`` of them, where its layouts were
+    measured: its interval says more than that a smaller one's ``keep`` is undone for it."""
+    undecided = [one for one in looked if one.studied.report.verdict.action == "undecided"]
+    largest = max(undecided, key=lambda one: one.case.profiled.share, default=None)
+    return largest if largest is not None and largest.has_times and largest.case.profiled.share > share else None
 
 
 def _studied(search: Search, cases: Sequence[Case]) -> list[Looked]:

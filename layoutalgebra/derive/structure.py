@@ -46,6 +46,11 @@ class Field:
     reads: int = 0
     writes: int = 0
 
+    @property
+    def place(self) -> range:
+        """The bytes of an element that it has, from the start of each."""
+        return range(self.offset, self.offset + self.bytes)
+
 
 @dataclass(frozen=True, slots=True)
 class Structure:

@@ -188,7 +188,7 @@ def touched_bytes(stream: Stream, size: int, structure: Structure) -> frozenset[
 
 def _keeps_place(binding: Binding, key: Key, structure: Structure) -> bool:
     """Tells whether a reference goes to members only that no layout moves."""
-    cold = {b for one in structure.cold for b in range(one.offset, one.offset + one.bytes)}
+    cold = {b for one in structure.cold for b in one.place}
     if not cold:
         return False
     touched = touched_bytes(binding.stream_in(key, structure.id), binding.reference_of[key].bytes, structure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from layout_advise.layoutalgebra.derive.structure import Field, Structure
+from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.mockup.evidence.binding import Binding, Key, bind_references, keys_made, touched_bytes
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.tracer.trace.trace import Trace
@@ -26,15 +26,11 @@ def _without(structure: Structure, binding: Binding, kept: Collection[Key]) -> S
     keys = binding.keys_of(structure.id)
     theirs = {b for k in keys if k in kept for b in _touched(binding, k, structure)}
     ours = {b for k in keys if k not in kept for b in _touched(binding, k, structure)}
-    moved = [f for f in structure.fields if _bytes(f) & theirs and not _bytes(f) & ours]
+    moved = [f for f in structure.fields if not theirs.isdisjoint(f.place) and ours.isdisjoint(f.place)]
     left = tuple(f for f in structure.fields if f not in moved)
     if not moved or not left:
         return structure
     return replace(structure, fields=left, cold=tuple(sorted((*structure.cold, *moved), key=lambda f: f.offset)))
-
-
-def _bytes(one: Field) -> set[int]:
-    return set(range(one.offset, one.offset + one.bytes))
 
 
 def _touched(binding: Binding, key: Key, structure: Structure) -> frozenset[int]:

@@ -61,7 +61,7 @@ def residues_of(found: Iterator[Unseen], structures: Sequence[Structure]) -> dic
     refused: set[Key] = set()
     for one in found:
         structure, key = by_id[one.structure], key_of(one.access)
-        held = {b for f in structure.fields for b in range(f.offset, f.offset + f.bytes)}
+        held = {b for f in structure.fields for b in f.place}
         place = one.structure, (one.offset - one.access.part) % structure.element_bytes
         inside = {one.offset + k for k in range(access_bytes(one.access))} <= held
         if not inside or result.setdefault(key, place) != place:

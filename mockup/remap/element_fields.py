@@ -103,7 +103,7 @@ def covered_fields(access: Access, offset: int, relayout: Relayout) -> frozenset
     structure = relayout.structure
     bytes_ = {(offset + k) % structure.element_bytes for k in range(access_bytes(access))}
     fields = ((m.field, structure.fields[m.field]) for m in relayout.fields)
-    return frozenset(number for number, f in fields if any(b in bytes_ for b in range(f.offset, f.offset + f.bytes)))
+    return frozenset(number for number, f in fields if any(b in bytes_ for b in f.place))
 
 
 def _joins(first: RunPiece, second: RunPiece) -> bool:

@@ -44,16 +44,15 @@ class Ratios:
 def summarise(timings: Timings, name: Variant) -> Ratios | None:
     """All ratios of one variant; None when it was never timed. Where it and the identity were timed with their code at
     several places, the middle is that of the mean times, and intervals hold what comes out at any place; but over the
-    identity no more than the layout gains over all of them (:func:`_over_places`)."""
+    identity no more than the layout gains over all of them (:func:`over_unchanged`)."""
     places = [name] if name in CONTROLS else places_of(timings, name)
     own = identity_of(timings, name)
     unchanged = places_of(timings, own) if len(places) > 1 else [own]
-    steady, over = (wherever(timings, names, places, "steady") for names in ([ORIGINAL], unchanged))
+    steady, over = wherever(timings, [ORIGINAL], places, "steady"), over_unchanged(timings, unchanged, places, "steady")
     if steady is None or over is None:
         return None
-    cold, over_cold = (wherever(timings, names, places, "cold") for names in ([ORIGINAL], unchanged))
-    over_cold = over_cold and _over_places(timings, over_cold, unchanged, places, "cold")
-    return Ratios(steady, _over_places(timings, over, unchanged, places, "steady"), cold, over_cold)
+    cold, over_cold = wherever(timings, [ORIGINAL], places, "cold"), over_unchanged(timings, unchanged, places, "cold")
+    return Ratios(steady, over, cold, over_cold)
 
 
 def places_of(timings: Timings, name: Variant) -> list[Variant]:
@@ -83,13 +82,14 @@ def wherever(timings: Timings, over: Sequence[Variant], under: Sequence[Variant]
     return Ratio(middle, min(r.lo for r in found), max(r.hi for r in found), max(r.restores for r in found))
 
 
-def _over_places(timings: Timings, hull: Ratio, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> Ratio:
-    """``hull``, with an upper end no higher than the gain over all places is with 95 %: what one build gains at a lucky
-    place over another at an unlucky one is no layout's doing, and nobody can choose it (``docs/decisions/0126``). Each place
-    gives a gain, of both builds moved as far; their mean has the error of so few (Student's t)."""
+def over_unchanged(timings: Timings, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> Ratio | None:
+    """Time of the unchanged layout over that of a candidate at any of their places (:func:`wherever`), with an upper end no
+    higher than the gain over all places is with 95 %: what one build gains at a lucky place over another at an unlucky one
+    is no layout's doing, and nobody can choose it (``docs/decisions/0126``). Each place gives a gain, of both builds moved
+    as far; their mean has the error of so few (Student's t)."""
+    hull, own = wherever(timings, over, under, mode), timings.ratio(over[0], under[0], mode)
     above, below = timings.at_places(over, mode), timings.at_places(under, mode)
-    own = timings.ratio(over[0], under[0], mode)
-    if own is None or above is None or below is None or not (above.sure and below.sure) or len(over) < 3:
+    if hull is None or own is None or above is None or below is None or not (above.sure and below.sure) or len(over) < 3:
         return hull
     if not len(over) == len(above.factors) == len(under) == len(below.factors):
         return hull

@@ -68,9 +68,10 @@ def unpaired_ratio(over: Sequence[float], under: Sequence[float], quantile: floa
 
 
 def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
-    """The median over the processes of the ratio in each, with the 95 % interval of a bootstrap over the processes: what a
-    process is dealt (pages, a clock) slows both of a pair, and says nothing of their ratio (``docs/decisions/0122``). With
-    fewer than four processes the range of their ratios. Raises ValueError when there is no process."""
+    """The median over the processes of the ratio in each, with the 95 % interval of a bootstrap over the processes: a build
+    that is faster in one process of ten makes one ratio of ten greater, and a first decile over all of them ten
+    (``docs/decisions/0122``). With fewer than four processes the range of their ratios. Raises ValueError when there is no
+    process."""
     if not pairs:
         raise ValueError("no process to make a ratio of")
     ratios = np.asarray([above / below for above, below in pairs])

@@ -10,7 +10,7 @@ import pytest
 from layout_advise.decide.budget import Circumstances, with_doubts
 from layout_advise.decide.gain_words import with_more
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, for_program, more_by_blocks
-from layout_advise.measure.measured import Doubt, Measured
+from layout_advise.measure.measured import Doubt, Measured, saved
 from layout_advise.measure.mode import choose_mode
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
@@ -121,6 +121,35 @@ def test_doubts_are_no_factors_of_each_other() -> None:
         variant("c1"), "verified", ratio(2.0, 2.0), ratio(1.0, 1.0), doubts=(Doubt("program", 1.5, 2.4, "how"),)
     )
     assert (faster.floor(), faster.ceiling()) == (0.75, 1.2)  # of the half that is the layout's
+
+
+@pytest.mark.parametrize(
+    ("gain", "longer", "most"),
+    [
+        (1.03, 1.0, 1.03),
+        (1.03, 0.9, 1.03),
+        (0.9, 5.0, 0.9),
+        (1.03, 1.05, 1.0316),
+        (1.03, 1.3, 1.0394),
+        (1.047, 20.0, 9.785),
+        (1.2, 10.0, 12.0),  # all of it and more: no more than both together
+    ],
+)
+def test_what_is_saved_of_a_slow_mockup_is_more_of_the_original(gain: float, longer: float, most: float) -> None:
+    assert saved(gain, longer) == pytest.approx(most, rel=1e-3)
+
+
+@pytest.mark.parametrize(("longer", "action"), [(1.0, "keep"), (1.1, "keep"), (3.4, "undecided")])
+def test_a_slow_mockup_excludes_no_gain_of_the_original(longer: float, action: str) -> None:
+    """flac: a loop of AVX2 intrinsics takes 3.4 times as long as C, and 3 % of that are 10 % of the original's time."""
+    over = Ratio(1.01, 0.99, 1.03, 9)
+    one = Measured(variant("c1"), "verified", Ratio(1.01 / longer, 0.99 / longer, 1.03 / longer, 9), over)
+    verdict = decide([one], context())
+    assert verdict.action == action
+    if action == "undecided":
+        assert (verdict.reason, verdict.doubt) == ("within-noise", "rebuild")
+        assert verdict.interval is not None
+        assert verdict.interval.hi == pytest.approx(1.11, abs=0.01)
 
 
 def test_what_beats_the_original_gains_however_slow_the_unchanged_mockup_is() -> None:

@@ -273,6 +273,24 @@ def case_of(road: Road, name: str) -> Case:
     return Case(Settings(("./app",), Path("run")), nothing, road.regions[name], nothing, nothing, None, nothing)
 
 
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_keep_that_is_undone_gives_way_to_the_interval_of_what_it_is_undone_for(
+    measured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """brotli: 6 % of its samples are kept, 82 % were measured, and are open."""
+    road = Road(monkeypatch, {"a": undecided("x"), "b": KEEP})
+    for name, share in (("a", 0.82), ("b", 0.06)):
+        cast(Any, road.regions[name]).share = share
+    road.without_times = set() if measured else {"a"}
+    monkeypatch.setattr(side_by_side, "share_beside", lambda told, passed, main: 0.82)
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
+    outcome = road.run()
+    assert outcome is not None
+    assert outcome.case.profiled.name == ("a" if measured else "b")
+    assert outcome.studied.report.verdict.reason == ("x" if measured else Reason.PASSED_OVER)
+    assert [one.case.profiled.name for one in outcome.beside] == ["b" if measured else "a"]
+
+
 def test_of_regions_beside_each_other_all_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     road = Road(monkeypatch, {"a": undecided(Reason.NOT_LIFTED), "b": KEEP, "c": KEEP, "d": KEEP})
     seldom = PassedOver("d", 0.1, Reason.FEW_CALLS, "it is entered too seldom.")

@@ -96,6 +96,21 @@ def test_fields_between_others_are_poisoned_and_put_back(parked: AgentProcess, f
         assert np.array_equal(there[:, 1:], here[:, 1:])  # the first one is what the mock-up writes
 
 
+@pytest.mark.parametrize("strided", [False, True])
+def test_constants_are_poisoned_and_stay_what_they_were(
+    parked: AgentProcess, folder: Path, program: Path, strided: bool
+) -> None:
+    """lame: layouts of a table of constants killed the program that compared them, as it lies in read-only memory."""
+    constants = next(m for m in parked.mappings() if m.permissions == "r--p" and m.path == str(program))
+    start, end = constants.start + 16, constants.start + 80
+    peek = build_mockup(folder, f"constants{strided}.so", f"memcpy(c->out.vector[1], (void *){start}ul, 8);")
+    with parked.fork() as fork:
+        result = fork.run(fork.load(peek), forbidden=[Strided(start, end, 64, 8) if strided else Range(start, end)])
+        assert result.registers.vector[1][:8] == b"\xdb" * 8
+        assert fork.read(constants.start, 4096) == parked.read(constants.start, 4096)
+        assert [m.permissions for m in fork.mappings() if m.start == constants.start] == ["r--p"]
+
+
 def test_hang_is_killed(program: Path, folder: Path) -> None:
     endless = build_mockup(folder, "endless.so", "for (volatile int go = 1; go;) {}")
     with park([str(program), str(N)], entry_of(program, "hot"), 1, command_timeout=1) as stopped:

@@ -265,6 +265,31 @@ static void protect_pages(const char *maps, uint64_t start, uint64_t end, int fo
     }
 }
 
+/* Constants are read-only; what is overwritten for a call is of this process alone. Returns whether it can be. */
+static int open_pages(const char *maps, uint64_t start, uint64_t end)
+{
+    int64_t failed = 0;
+    start = la_down(start, LA_PAGE);
+    end = la_up(end, LA_PAGE);
+    for (const char *p = maps; p && *p; p = la_next_line(p)) {
+        const char *q = p;
+        uint64_t from = la_hex(&q);
+        q++;
+        uint64_t to = la_hex(&q);
+        q++;
+        from = from > start ? from : start;
+        to = to < end ? to : end;
+        if (from < to && q[0] == 'r' && q[1] != 'w')
+            failed |= la_mprotect(from, to - from, PROT_READ | PROT_WRITE | (q[2] == 'x' ? PROT_EXEC : 0));
+    }
+    return !failed;
+}
+
+static void close_pages(const char *maps, uint64_t start, uint64_t end)
+{
+    protect_pages(maps, la_down(start, LA_PAGE), la_up(end, LA_PAGE), 0);
+}
+
 struct edge {
     uint64_t at, bytes;
     uint8_t saved[2 * LA_PAGE];
@@ -336,9 +361,16 @@ static struct la_reply run_forbidden(struct la_variant *v, const uint64_t *word)
         saved_bytes += strided_bytes(&fields[i]);
     struct edge *edges = la_memory(edge_bytes);
     uint8_t *saved = la_memory(la_up(saved_bytes, LA_PAGE)), *free = saved;
-    char *maps = n ? la_read_file("/proc/self/maps", &room) : NULL;
-    if (!edges || !saved || (n && !maps))
+    char *maps = n + m ? la_read_file("/proc/self/maps", &room) : NULL;
+    if (!edges || !saved || (n + m && !maps))
         return la_fail("no memory to guard the old structures");
+    int writable = 1;
+    for (uint64_t i = 0; i < n; i++)
+        writable &= open_pages(maps, range[2 * i], range[2 * i + 1]);
+    for (uint64_t i = 0; i < m; i++)
+        writable &= open_pages(maps, fields[i].start, fields[i].end);
+    if (!writable)
+        return la_fail("the old structures lie in memory that cannot be overwritten");
     forbid(maps, range, n, edges);
     for (uint64_t i = 0; i < m; free += strided_bytes(&fields[i]), i++)
         fill_strided(&fields[i], free, 1);
@@ -347,6 +379,10 @@ static struct la_reply run_forbidden(struct la_variant *v, const uint64_t *word)
     for (uint64_t i = m; i-- > 0;)
         fill_strided(&fields[i], free -= strided_bytes(&fields[i]), 0);
     allow(maps, range, n, edges);
+    for (uint64_t i = 0; i < n; i++)
+        close_pages(maps, range[2 * i], range[2 * i + 1]);
+    for (uint64_t i = 0; i < m; i++)
+        close_pages(maps, fields[i].start, fields[i].end);
     la_free_file(maps, room);
     la_munmap(edges, edge_bytes);
     la_munmap(saved, la_up(saved_bytes, LA_PAGE));
