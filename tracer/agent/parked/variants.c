@@ -248,9 +248,12 @@ const char *la_fill_buffers(struct la_variant *v, int poison)
     return failed ? failed : la_translate_puts(v);
 }
 
-/* protect = 0: give the pages of [start, end) back the protection that `maps` (read before) has for them. */
-static void protect_pages(const char *maps, uint64_t start, uint64_t end, int forbid)
+/* How the pages of [start, end) are protected: as `maps` (read before) has them, not at all to be used, or to be written
+ * where they can be read. Returns whether that could be done. */
+enum how { AS_BEFORE, FORBIDDEN, OPEN };
+static int protect_pages(const char *maps, uint64_t start, uint64_t end, enum how how)
 {
+    int64_t failed = 0;
     for (const char *p = maps; p && *p; p = la_next_line(p)) {
         const char *q = p;
         uint64_t from = la_hex(&q);
@@ -258,36 +261,25 @@ static void protect_pages(const char *maps, uint64_t start, uint64_t end, int fo
         uint64_t to = la_hex(&q);
         q++;
         int prot = (q[0] == 'r' ? PROT_READ : 0) | (q[1] == 'w' ? PROT_WRITE : 0) | (q[2] == 'x' ? PROT_EXEC : 0);
+        if (how == OPEN && prot & PROT_READ)
+            prot |= PROT_WRITE;
         from = from > start ? from : start;
         to = to < end ? to : end;
         if (from < to)
-            la_mprotect(from, to - from, forbid ? PROT_NONE : prot);
+            failed |= la_mprotect(from, to - from, how == FORBIDDEN ? PROT_NONE : prot);
     }
+    return !failed;
 }
 
 /* Constants are read-only; what is overwritten for a call is of this process alone. Returns whether it can be. */
 static int open_pages(const char *maps, uint64_t start, uint64_t end)
 {
-    int64_t failed = 0;
-    start = la_down(start, LA_PAGE);
-    end = la_up(end, LA_PAGE);
-    for (const char *p = maps; p && *p; p = la_next_line(p)) {
-        const char *q = p;
-        uint64_t from = la_hex(&q);
-        q++;
-        uint64_t to = la_hex(&q);
-        q++;
-        from = from > start ? from : start;
-        to = to < end ? to : end;
-        if (from < to && q[0] == 'r' && q[1] != 'w')
-            failed |= la_mprotect(from, to - from, PROT_READ | PROT_WRITE | (q[2] == 'x' ? PROT_EXEC : 0));
-    }
-    return !failed;
+    return protect_pages(maps, la_down(start, LA_PAGE), la_up(end, LA_PAGE), OPEN);
 }
 
 static void close_pages(const char *maps, uint64_t start, uint64_t end)
 {
-    protect_pages(maps, la_down(start, LA_PAGE), la_up(end, LA_PAGE), 0);
+    protect_pages(maps, la_down(start, LA_PAGE), la_up(end, LA_PAGE), AS_BEFORE);
 }
 
 struct edge {
@@ -311,7 +303,7 @@ static void forbid(const char *maps, const uint64_t *range, uint64_t n, struct e
         if (first < last) {
             poison(&edges[2 * i], start, first);
             poison(&edges[2 * i + 1], last, end);
-            protect_pages(maps, first, last, 1);
+            protect_pages(maps, first, last, FORBIDDEN);
         } else {
             poison(&edges[2 * i], start, end);
         }
@@ -322,7 +314,7 @@ static void allow(const char *maps, const uint64_t *range, uint64_t n, struct ed
     for (uint64_t i = n; i-- > 0;) {
         uint64_t first = la_up(range[2 * i], LA_PAGE), last = la_down(range[2 * i + 1], LA_PAGE);
         if (first < last)
-            protect_pages(maps, first, last, 0);
+            protect_pages(maps, first, last, AS_BEFORE);
         for (int k = 1; k >= 0; k--)
             la_copy((void *)edges[2 * i + k].at, edges[2 * i + k].saved, edges[2 * i + k].bytes);
     }
