@@ -12,6 +12,7 @@ _Static_assert(offsetof(struct la_context, in) == 8 && offsetof(struct la_contex
 _Static_assert(offsetof(struct la_registers, vector) == 160, "abi.h");
 _Static_assert(offsetof(struct la_recorded, upper) == 768 && offsetof(struct la_batch, upper) == 72, "agent.h");
 _Static_assert(offsetof(struct la_batch, put) == 80 && sizeof(struct la_put) == 24, "agent.h");
+_Static_assert(offsetof(struct la_batch, apart) == 112, "agent.h");
 _Static_assert(sizeof(struct la_recorded) == 896 && offsetof(struct la_recorded, stack) == 256 && sizeof(struct la_returned) == 48, "agent.h");
 
 /* The table stands behind the status pages near the hotspot, so that the program's own mappings lie as in other runs. */
