@@ -128,9 +128,9 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 class BudgetTerm(msgspec.Struct, frozen=True):
     """One doubt about a gain as what it leaves possible by itself: ``term`` is ``processes``, ``live``, ``form``,
-    ``rebuild`` (over the unchanged mock-up), ``placement``, ``caches``, ``program``, ``promises``, ``vectors``, ``indices``,
-    ``put-back``, ``counting`` (of a loop's iterations) or ``machine`` (code); ``lo`` and ``hi`` are speedups, ``how`` says
-    how these were measured."""
+    ``rebuild`` (over the unchanged mock-up), ``placement``, ``caches``, ``program``, ``apart`` (the calls of a batch one by
+    one), ``promises``, ``vectors``, ``indices``, ``put-back``, ``counting`` (of a loop's iterations) or ``machine`` (code);
+    ``lo`` and ``hi`` are speedups, ``how`` says how these were measured."""
 
     term: str
     lo: float

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layout_advise.measure.measured import Doubt, Measured
+from layout_advise.decide.verdict import DOUBT_REASONS
+from layout_advise.measure.measured import Doubt, Measured, TermName
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.variants import IDENTITY, SCALAR, Variant
+from layout_advise.reports.model.candidate import BudgetTerm
+from layout_advise.reports.words.reason_words import DOUBT_NAMES, DOUBT_REMEDIES
 from tests.support.variants import variants
 
 (C1,) = variants("c1")
@@ -53,3 +58,9 @@ def test_the_gain_over_the_rebuilt_original_has_a_row(form: Variant | None, over
     assert "7 processes" in found["rebuild"].how
     # of a temporary layout the gain with its conversion counts, which is over the original alone
     assert "rebuild" not in {one.name for one in Measured(C1, "verified", GAIN, over, net=GAIN).budget}
+
+
+def test_every_doubt_has_its_words_and_is_in_the_contract() -> None:
+    terms = get_args(TermName)
+    assert set(DOUBT_NAMES) == set(DOUBT_REMEDIES) == set(DOUBT_REASONS) == set(terms)
+    assert [term for term in terms if f"``{term}``" not in (BudgetTerm.__doc__ or "")] == []
