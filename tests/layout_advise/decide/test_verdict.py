@@ -141,7 +141,7 @@ def test_what_is_saved_of_a_slow_mockup_is_more_of_the_original(gain: float, lon
 
 @pytest.mark.parametrize(("longer", "action"), [(1.0, "keep"), (1.1, "keep"), (3.4, "undecided")])
 def test_a_slow_mockup_excludes_no_gain_of_the_original(longer: float, action: str) -> None:
-    """flac: a loop of AVX2 intrinsics takes 3.4 times as long as C, and 3 % of that are 10 % of the original's time."""
+    """flac: a loop of AVX2 intrinsics takes 3.4 times as long in C, and 3 % of that are 10 % of the original's time."""
     over = Ratio(1.01, 0.99, 1.03, 9)
     one = Measured(variant("c1"), "verified", Ratio(1.01 / longer, 0.99 / longer, 1.03 / longer, 9), over)
     verdict = decide([one], context())
