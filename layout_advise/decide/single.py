@@ -42,6 +42,8 @@ class _Results:
     results: tuple[Measured, ...]
     trials: Mapping[Variant, LiveTrial] = field(default_factory=dict)
     code: Timings | None = None
+    code_of: tuple[str, ...] = ()
+    """The layouts by whose machine code ``code`` was timed."""
 
     @property
     def timings(self) -> Timings:
@@ -178,18 +180,35 @@ def _by_code(now: _Results, verdict: Verdict, context: VerdictContext) -> Asking
     if code is not None and any(may_tell(one) for one in results):
         code = (yield from time_code(TimeCode(0, layouts, now.timings, more=code.origin or code))) or code
         results = with_code(now.results, code, now.around)
-    return replace(now, results=results, code=code)
+    return replace(now, results=results, code=code, code_of=layouts)
 
 
 def _more(now: _Results, context: VerdictContext) -> Asking[_Results | None]:
-    """The candidates that may gain, timed in further processes; None where there is no time left."""
+    """The candidates that may gain, timed in further processes; None where there is no time left. Those of which machine
+    code tells most are timed by that."""
+    by_code = yield from _more_code(now, context)
+    if by_code is not None:
+        return by_code
     names = frozenset(r.name for r in reaching(now.results, context))
     first = now.timings.exchanged(IDENTITY, IDENTITY_UNROLLED) if now.around.unrolled else now.timings
     more = yield from measure_more(MeasureMore(0, first.origin or first, names))
     if more is None:
         return None
     more = replace(more, lesser=first.lesser, between=first.between)
-    return _results(replace(now.times, timings=more), replace(now.around, unrolled=False), now.code)
+    found = _results(replace(now.times, timings=more), replace(now.around, unrolled=False), now.code)
+    return replace(found, code_of=now.code_of)
+
+
+def _more_code(now: _Results, context: VerdictContext) -> Asking[_Results | None]:
+    """Machine code timed in further processes, where it tells most of a candidate that may gain; None where it does not, or
+    there is no time left."""
+    if now.code is None or all(r.told_by is r for r in reaching(now.results, context)):
+        return None
+    known = now.code.origin or now.code
+    code = yield from time_code(TimeCode(0, now.code_of, now.timings, more=known))
+    if code is None or len(code.steady) <= len(known.steady):
+        return None
+    return replace(now, results=with_code(now.results, code, now.around), code=code)
 
 
 def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Asking[tuple[Decision, Measured]]:
@@ -243,5 +262,10 @@ def _nothing_won(now: _Results, decision: Decision, context: VerdictContext) -> 
         results = tuple(replace(r, doubts=(*r.doubts, *found)) if r.name == best.name else r for r in now.results)
         now = replace(now, results=results)
         now = yield from _by_code(now, _verdict(now, context), context)  # which is timed at other places, too
-        decision = replace(decision, verdict=_verdict(now, context), results=now.results, code=now.code or decision.code)
+        while noise_decides(now.results, verdict := _verdict(now, context), context):
+            more = yield from _more_code(now, context)
+            if more is None:
+                break
+            now = more
+        decision = replace(decision, verdict=verdict, results=now.results, code=now.code or decision.code)
     return replace(decision, ablation=again.timings, ablated=best.name) if again.vectors else decision

@@ -188,14 +188,16 @@ def measure_code(
     timed: KindTimed, code: Sequence[Timed], first: Timings, *, look: bool = False, more: Timings | None = None
 ) -> Timings | None:
     """The times of machine code on other layouts beside the original's, those of ``more`` added to, in half of the time that
-    is left, or for a ``look`` in a few processes; None where there is none left."""
+    is left, or for a ``look`` in a few processes; None where there is none left, or were processes enough."""
     assert timed.times is not None
-    left = timed.end + further_seconds(timed.case) - own_time()
-    if left <= 0:
+    left, done = timed.end + further_seconds(timed.case) - own_time(), len(more.steady) if more is not None else 0
+    long = more is not None and done >= MEASURE.fewest_again and more.whole_seconds > left
+    if left <= 0 or long or done >= MEASURE.most_restores:
         return None
-    bench, most = timed.times.bench, max(len(first.steady), MEASURE.fewest_again)
-    restores = TIMING.fewest if look else most
+    bench, further = timed.times.bench, done + max(done // 2, MEASURE.fewest_again)
+    restores = TIMING.fewest if look else min(MEASURE.most_restores, max(len(first.steady), further))
     plan = replace(bench.plan, restores=restores, seconds=left / 2, cold_calls=bench.plan.cold_calls if bench.lesser else 0)
+    plan = replace(plan, fewest=min(max(done + 1, plan.fewest), restores)) if more is not None else plan
     timings = replace(bench, plan=plan).measure(code, "timing its machine code on other layouts", drop=False, more=more)
     return replace(timings, lesser=first.lesser, between=first.between)
 

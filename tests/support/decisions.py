@@ -43,7 +43,13 @@ class KindAtMachine:
     in_program_ns: float | None = None
     most_restores: int = 0
     live: Mapping[Variant, LiveTrial] = field(default_factory=dict)
-    code: Timings | None = None
+    code: Sequence[Timings] = ()
+    """The times by machine code, of ever more processes."""
+
+    def code_for(self, known: Timings | None) -> Timings | None:
+        """The times by machine code: the first ones, or those after what is ``known`` already, if there are any."""
+        more = [one for one in self.code if known is None or len(one.steady) > len(known.steady)]
+        return more[0] if more else None
 
     def more(self, first: Timings) -> Timings | None:
         """Twice as many processes, as long as there are not more than ``most_restores``."""
@@ -91,7 +97,7 @@ def _answer(request: Request, kind: KindAtMachine) -> Answer:
     if isinstance(request, MeasureMore):
         return kind.more(request.first)
     if isinstance(request, TimeCode):
-        return kind.code
+        return kind.code_for(request.more)
     if isinstance(request, RunLive):
         return kind.live.get(request.variant, LiveTrial(None, "nobody runs it"))
     built = kind.rebuild(request.variant, kind.times.contest.compared_with(request.variant), request.places)
