@@ -159,7 +159,8 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         verdict = unlifted(stopped, sentence(replays))
         report = describe.modelled(case, seen, proposed.candidates, verdict, (stopped,), replays)
         return Studied(report, modelled_conditions(case, seen))
-    if (verdict := without_hope(seen, proposed.candidates)) is not None:
+    whole = case.profiled.nest is None
+    if (verdict := without_hope(seen, proposed.candidates, loops=whole)) is not None:
         return _modelled(case, seen, proposed.candidates, verdict)
     try:
         seen, decided = _tried(case, parked, proposed, source, others, stack)

@@ -72,6 +72,11 @@ class DecidePolicy:
         17,
     )
     unknown_accesses: float = limit(0.1, "part", "The part of the accesses that makes what is not recognised matter.")
+    mostly_own: float = limit(
+        0.5,
+        "part",
+        "Of a call with so many of its accesses to memory that it allocates itself the loops are studied instead.",
+    )
     told_accesses: float = limit(0.01, "part", "With more of the accesses it is said of a structure why no rule applies.")
     may_take: float = limit(
         2.0,

@@ -29,6 +29,8 @@ LOOPS_MAY_DO = frozenset(
         Reason.STRUCTURE_UNCLEAR,
         Reason.RECURSIVE,
         Reason.NOT_IN_SITU,
+        Reason.NOTHING_CHANGED,
+        Reason.COMPARISON_BLIND,
     )
 )
 """Where a function gives no answer for these reasons, a loop in it may."""

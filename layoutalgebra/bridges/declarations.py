@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, Field, FieldMap, Relayout, Structure
 
@@ -37,6 +37,9 @@ def _declare_field(field: Field, name: str, count: str = "") -> str:
         return f"{field.type} {name}{count}"
     if field.type in _FORTRAN:
         return f"{_FORTRAN[field.type]} {name}{count}"
+    kind, bracket, number = (field.type or "").rstrip("]").partition("[")
+    if bracket:  # an array that is one field
+        return _declare_field(replace(field, type=kind, bytes=field.bytes // int(number)), name, f"{count}[{number}]")
     if field.bytes in _SIZED:
         return f"{_SIZED[field.bytes]} {name}{count}"
     return f"unsigned char {name}{count}[{field.bytes}]"

@@ -1,9 +1,15 @@
-"""The atomic fields of an element: as the source declares them, or as the accesses show them."""
+"""The atomic fields of an element: as the source declares them, or as the accesses show them.
+
+An array in the element of which an access reaches many numbers is one field (``int coefficients[576]``): an index picks one
+of them, and a layout that took them apart would have to tell which.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from math import gcd
 
 from layout_advise.layoutalgebra.derive.accesses import Access, ExactAccess
@@ -15,6 +21,8 @@ from layout_advise.layoutalgebra.sets.nests import Stream
 
 Span = tuple[int, int]
 """First byte within the element, and number of bytes, of an access."""
+MOST_APART = 64
+"""Of an array of more numbers, as far as one access reaches, these are no fields of their own."""
 CountedSpan = tuple[int, int, Access, int]
 """A :data:`Span` with the access that it is of, and how many accesses that makes."""
 
@@ -26,12 +34,53 @@ def used_fields(
     spans = _spans(uses, base, element)
     used = [(start, size) for start, size, _, _ in spans]
     atoms = _declared_atoms(declared, element, used) or _seen_atoms(used, element)
+    if len(atoms) > MOST_APART:
+        atoms = _with_arrays(atoms, [_reach(use, base, element) for use in uses])
     fields: list[Field] = []
     cold: list[Field] = []
     for atom in atoms:
         hits, counted = _counted(atom, spans)
         (fields if hits else cold).append(counted)
     return tuple(fields), tuple(cold)
+
+
+def _reach(use: ExactAccess, base: int, element: int) -> Span:
+    """The bytes of an element from the first to the last place that an access reaches."""
+    spans = _covered(use.what, use.access.bytes, base, element)
+    start = min(start for start, _ in spans)
+    return start, max(start + size for start, size in spans) - start
+
+
+def _with_arrays(atoms: Sequence[Field], reached: Sequence[Span]) -> list[Field]:
+    """``atoms``, with those one field that make up an array of which one access has ``reached`` more than may be apart."""
+    found, starts = list(atoms), [atom.offset for atom in atoms]
+    for start, size in sorted(set(reached), key=lambda span: -span[1]):
+        first, last = bisect_right(starts, start) - 1, bisect_right(starts, start + size - 1) - 1
+        if first < 0 or last - first < MOST_APART:
+            continue
+        head = _array_of(found[first].name, found[last].name)
+        if head:  # all of the array, as it is declared
+            own = [k for k, atom in enumerate(found) if atom.name.startswith(f"{head}[")]
+            first, last = own[0], own[-1]
+        elif last - first + 1 == len(found) or any(atom.type is not None for atom in found[first : last + 1]):
+            continue  # several members, or records
+        found[first : last + 1] = [_array(head or found[first].name, found[first : last + 1])]
+        starts[first : last + 1] = [found[first].offset]
+    return found
+
+
+def _array_of(first: str, last: str) -> str:
+    """The array that two members are of, ``a[1].b`` for ``a[1].b[0]`` and ``a[1].b[7]``; empty where there is none."""
+    parts = zip(first.split("["), last.split("["), strict=False)
+    return "[".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], parts))
+
+
+def _array(name: str, atoms: Sequence[Field]) -> Field:
+    """These as one field."""
+    start, end = atoms[0].offset, atoms[-1].offset + atoms[-1].bytes
+    kinds = {(atom.type, atom.bytes) for atom in atoms}
+    kind = atoms[0].type if len(kinds) == 1 else None
+    return Field(name, start, end - start, f"{kind}[{len(atoms)}]" if kind else None)
 
 
 def counted_fields(fields: Sequence[Field], accesses: Sequence[Access], base: int, element: int) -> tuple[Field, ...] | None:
@@ -54,8 +103,9 @@ def _spans(uses: Sequence[ExactAccess], base: int, element: int) -> list[Counted
 def _counted(atom: Field, spans: Sequence[CountedSpan]) -> tuple[int, Field]:
     """By how many spans a field is touched, and the field with their reads and writes."""
     hits = [(a, n) for start, size, a, n in spans if start < atom.offset + atom.bytes and atom.offset < start + size]
-    reads = sum(n for a, n in hits if a.kind in ("read", "both"))
-    writes = sum(n for a, n in hits if a.kind in ("write", "both"))
+    once = {id(a): (a, n) for a, n in hits}.values()  # it may reach several places of an array
+    reads = sum(n for a, n in once if a.kind in ("read", "both"))
+    writes = sum(n for a, n in once if a.kind in ("write", "both"))
     return len(hits), replace(atom, reads=reads, writes=writes)
 
 

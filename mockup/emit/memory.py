@@ -232,7 +232,8 @@ def _in_element(place: ElementPlace, piece: RunPiece) -> int:
 
 def _new_cell(place: ElementPlace, piece: RunPiece, ty: str) -> str:
     """Memory type in a new buffer (64-byte aligned): natural where all its strides are multiples of the size, and where it
-    goes nowhere else."""
+    goes nowhere else, and not anywhere in its field."""
     parts = (piece.map.offset + piece.delta, *(axis.stride for axis in piece.map.axes))
-    aligned = place.within is None and all(part % piece.bytes == 0 for part in parts)
+    fixed = place.within is None and not place.site.inside
+    aligned = fixed and all(part % piece.bytes == 0 for part in parts)
     return f"la_{ty}" if aligned else f"la_{ty}_u"

@@ -91,6 +91,7 @@ class ElementPlaces(SiteIndices):
         for counter, move in place.along:
             if move:
                 text += f" {'+' if move > 0 else '-'} {abs(move)} * {self.text(counter)}"
+        text += f" + {self.rest_in_field(place.site)}" if place.site.inside else ""
         constant_ = self.delta(place, piece) + sum(axis.stride * piece.inner for axis in whole if axis.dim == inner)
         return text + (f" + {constant_}" if constant_ > 0 else f" - {-constant_}" if constant_ else "")
 

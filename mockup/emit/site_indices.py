@@ -33,6 +33,8 @@ class SiteIndices(Text):
                 self.put(f"const int64_t {self.digit(site.number, k)} = {self.digit(other.number, k)}{apart_by};")
         if (alike or beside) and site.number in self.context.entered:
             self.enter_inside(self.context.entered[site.number])
+        if site.inside:
+            self.put(f"const int64_t {self.rest_in_field(site)} = {self.linear(site.offset)} - {self.element_at(site)};")
         maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
         at = {name: self.pointer_at(site.relayout, mapped, site.number) for name, mapped in maps.items()}
         atoms = {term.atom for place in self.plan.places.values() if place.site is site for term in place.terms}
@@ -48,6 +50,20 @@ class SiteIndices(Text):
             self.put(f"{kind}{at[name]} = {name}{' + ' + terms if terms else ''}{hidden};")
             if apart:  # else what all of them have in common is added at each access: gcc takes it out of the loop's index
                 self.put(f"LA_UNKNOWN({at[name]});")
+
+    def rest_in_field(self, site: Site) -> str:
+        """The name of how far into its field the address at a site leads."""
+        return self.given.of(("in", site.number), f"in{site.number}")
+
+    def element_at(self, site: Site) -> str:
+        """Where the element at a site lies in the old layout: from where that begins, or its address."""
+        structure, digits = (
+            site.relayout.structure,
+            [self.digit(site.number, k) for k in range(len(site.relayout.structure.dims))],
+        )
+        if structure.blocks:
+            return f"la_element({among(structure)}, {structure.element_bytes}, {digits[0]})"
+        return f"({' + '.join(f'{dim.stride} * {digit}' for dim, digit in zip(structure.dims, digits, strict=True))})"
 
     def alike(self, site: Site) -> Site | None:
         """A site written at the same item with the same index into records that the two structures share. In a source there

@@ -14,12 +14,13 @@ from itertools import product
 from math import prod
 
 from layout_advise.errors import RemapError
+from layout_advise.layoutalgebra.derive.atoms import MOST_APART
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Structure
 from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.mockup.evidence.streams import residues
 from layout_advise.mockup.ir.lifted import Imm, LiftedLoop, Linear, Operand, Val
 
-MOST_FIELDS = 64
+MOST_FIELDS = MOST_APART
 COMPUTED = "which field of an element it goes to is computed there"
 OVER_FIELDS = "a loop runs over the fields of an element"
 

@@ -123,7 +123,7 @@ def _field_keys(place: ElementPlace | None) -> Iterator[FieldKey]:
 
 def _is_whole(access: Access, place: ElementPlace) -> bool:
     """Returns whether it goes to one field, all of it, in the new arrays only."""
-    if not isinstance(access, Load | Store) or access.lanes or place.within is not None or place.along:
+    if not isinstance(access, Load | Store) or access.lanes or place.within is not None or place.along or place.site.inside:
         return False
     ty = access.value.ty if isinstance(access, Load) else access.ty
     held = place.relayout.structure.fields[place.pieces[0].map.field]

@@ -49,7 +49,7 @@ from layout_advise.mockup.remap.field_runs import (
 from layout_advise.mockup.remap.index_terms import IndexTerm, decompose, index_term
 from layout_advise.mockup.remap.moved_arrays import in_bytes, in_one, moves_as_one
 from layout_advise.mockup.remap.operand_levels import Levels, is_loaded, read_again
-from layout_advise.mockup.remap.picked_fields import picked_fields
+from layout_advise.mockup.remap.picked_fields import array_field, moves_in_field, picked_fields
 from layout_advise.mockup.remap.row_steps import Given, row_steps, runs_on
 from layout_advise.mockup.remap.tested_ranges import tested_names, untaken_places
 
@@ -65,6 +65,8 @@ class Site:
     given: tuple[Given, ...] = ()
     tested: bool = False
     """Whether its accesses are those of a place with ``within``: at other addresses its digits mean nothing."""
+    inside: bool = False
+    """Whether its accesses go on from where it lies in a field that is an array."""
 
     @property
     def choice(self) -> tuple[tuple[str, int], ...]:
@@ -176,15 +178,19 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
         key = key_of(access)
         relayout = relayouts[names[key]]
         size, seen = relayout.structure.element_bytes, partial(places_of, access, relayout, binding)
-        runs = runs_over_fields(access.address, chain, size, seen)
-        if not runs and len({(a.address.const - a.part) % size for a in copies[key]}) == 1:
+        held = array_field(relayout.structure, seen()) if key not in others else None
+        runs = runs_over_fields(access.address, chain, size, seen) if held is None else ()
+        if held is None and not runs and len({(a.address.const - a.part) % size for a in copies[key]}) == 1:
             runs = planner.picked(access, chain, relayout, binding)
         if key in others:
             offset = (others[key][1] + access.part) % relayout.structure.element_bytes
+        elif held is not None:
+            offset = held.offset
         else:
             offset = element_offset(access, copies[key], relayout, binding, runs)
         walked = steps_of(binding.streams[key]) if key in binding.streams else ()
-        planner.place(access, chain, relayout, offset, runs, tested=key in tested, walked=walked)
+        inside = held is not None
+        planner.place(access, chain, relayout, offset, runs, tested=key in tested, walked=walked, inside=inside)
         place = planner.places[access.uid]
         if key in binding.streams and key not in tested and chain and place.site in planner.sites.get(chain[0].uid, ()):
             _check_rows(access, chain, place, hull(binding.streams[key]))
@@ -246,20 +252,25 @@ class _Planner:
         *,
         tested: bool = False,
         walked: Collection[int] = (),
+        inside: bool = False,
     ) -> None:
         """Places ``access``, which goes to byte ``offset`` of an element, if ``tested`` shows that it goes to one, and
-        stands in the loops ``chain``. It was seen to move by ``walked`` bytes at a time."""
+        stands in the loops ``chain``. It was seen to move by ``walked`` bytes at a time. ``inside``: it goes anywhere in the
+        field that begins there."""
         structure = relayout.structure
-        cut = self._cut(access, chain, relayout, frozenset(atom for run in runs for atom, _ in run.parts), walked)
+        along: tuple[tuple[Operand, int], ...] = ()
+        if inside:
+            along = moves_in_field(self.levels.terms(access), chain, tuple(d.stride for d in structure.dims), self.levels)
+        over = (*(atom for run in runs for atom, _ in run.parts), *(atom for atom, _ in along))
+        cut = self._cut(access, chain, relayout, frozenset(over), walked)
         before = self._statement_before(access, chain, relayout, cut)
         start = Linear(access.address.const - structure.origin - offset, cut.fixed)
         bounds = tuple(self._bounds(access, runs, chain, cut.depth))
-        site = self._site(before, Site(self.count, relayout, start, (*cut.given, *bounds), tested))
+        site = self._site(before, Site(self.count, relayout, start, (*cut.given, *bounds), tested, inside))
         if moves_as_one(relayout):
             pieces: tuple[RunPiece, ...] = (in_one(access, relayout, start, site.offset),)
         else:
             pieces = field_pieces(access, offset, relayout)
-        along: tuple[tuple[Operand, int], ...] = ()
         if runs:
             where = described(access, relayout)
             along = even_moves(pieces, offset, runs, lambda at: field_pieces(access, at, relayout), where)

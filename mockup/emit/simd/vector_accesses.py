@@ -97,7 +97,7 @@ class VectorAccesses(VectorOperands):
         piece, lanes = place.pieces[0], self.context.simd.slots
         parts = [self.delta(place, piece) + piece.map.offset, *(a.stride for a in piece.map.axes if a.part != "mod")]
         parts += [a.stride * lanes for a in piece.map.axes if a.part == "mod"]
-        return all(part % (piece.bytes * lanes) == 0 for part in parts)
+        return not place.site.inside and all(part % (piece.bytes * lanes) == 0 for part in parts)
 
     def load(self, load: Load) -> None:
         """A load that lanes share, one of a vector, or one for each lane."""

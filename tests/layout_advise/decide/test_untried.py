@@ -85,6 +85,9 @@ def test_memory_that_the_call_allocates_itself_is_told_beside_a_keep(accesses: t
         assert told is not None
         assert (told.action, told.reason) == ("undecided", "structure-unclear")
         assert f"the memory that the call allocates itself, where {share} of the accesses to data go." in told.text
+    other = (Candidate("c1", (), ("split",), ("split",)),)
+    assert without_hope(seen, other) is None
+    assert (without_hope(seen, other, loops=True) is not None) is (share == "70%")
     measured = msgspec.structs.replace(keep, reason="no-gain")
     assert with_untried(measured, seen, ()).action == "keep"
     change = Verdict("change", "c1", 2.0, "measured-gain", "Change it.")

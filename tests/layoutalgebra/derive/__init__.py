@@ -1,0 +1,1 @@
+"""Structures from streams: their elements, and the fields of these."""
