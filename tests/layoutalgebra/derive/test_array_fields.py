@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from layout_advise.layoutalgebra.bridges.declarations import declare_structure
