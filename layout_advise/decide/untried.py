@@ -115,26 +115,30 @@ def doubt_unknown(verdict: Verdict, seen: Observation) -> Verdict:
 def doubt_own(verdict: Verdict, seen: Observation) -> Verdict:
     """Tells of memory that the call allocates itself, where it accesses much of it: at the call's begin there is nothing in
     another layout to give it. A loop that begins later may have that memory as it has any other."""
-    own = _own_part(seen)
+    own = own_part(seen)
     if verdict.action != "keep" or not own or own < DECIDE.unknown_accesses:
         return verdict
     text = f"any layout of the memory that the call allocates itself, where {own:.0%} of the accesses to data go."
     return _beside(verdict, text, Reason.STRUCTURE_UNCLEAR)
 
 
-def _own_part(seen: Observation) -> float:
+def own_part(seen: Observation) -> float:
     """The part of the accesses to data that go to memory which the call allocates itself."""
     objects = seen.attribution.objects if seen.attribution is not None else ()
     own = sum(n for n, o in zip(_counts(seen), objects, strict=True) if o.life == "born")
     return own / (own + sum(accesses_of(seen).values())) if own else 0.0
 
 
+def is_mostly_own(seen: Observation) -> bool:
+    """Tells whether most of what the call works on it allocates itself: a loop in it has that memory as it has any other."""
+    return own_part(seen) >= DECIDE.mostly_own
+
+
 def without_hope(seen: Observation, candidates: Collection[Candidate], *, loops: bool = False) -> Verdict | None:
     """Why measuring could tell nothing of the layout: no rule gives another one to try, and what much of the data is was not
     recognised, or the call's own; or most of it is the call's own, where its ``loops`` may be studied, before which it is
     there. None where it could."""
-    mostly_own = loops and _own_part(seen) >= DECIDE.mostly_own
-    if not mostly_own and any(ALIGN not in one.families for one in candidates):
+    if not (loops and is_mostly_own(seen)) and any(ALIGN not in one.families for one in candidates):
         return None
     verdict = doubt_own(doubt_unknown(Verdict("keep", None, None, Reason.NO_RULE_APPLIES, ""), seen), seen)
     return verdict if verdict.action == "undecided" else None

@@ -16,16 +16,17 @@ from layout_advise.choose.named_regions import named_regions
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled, Sampled
 from layout_advise.config import Settings
+from layout_advise.decide.untried import is_mostly_own
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
 from layout_advise.observe.case import Case
 from layout_advise.observe.observe import Observation, united
-from layout_advise.observe.stage import observe_call
+from layout_advise.observe.stage import Observed, observe_call
 from layout_advise.propose.proposals import propose
 from layout_advise.propose.shared_candidates import place_of as structure_place
 from layout_advise.propose.shared_candidates import shared_candidates
 from layout_advise.reasons import Reason
 from layout_advise.regions.looked import ends_the_run, near_failed, place_of
-from layout_advise.regions.one import RunContext, watch
+from layout_advise.regions.one import RunContext, loop_of, watch
 from layout_advise.regions.run_seconds import no_less
 from layout_advise.reports.model.contract import PassedOver
 from layout_advise.tracer.program.binary import ElfBinary
@@ -103,8 +104,7 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
             if case.probe.calls < CHOOSE.fewest_calls:
                 seldom.append(PassedOver(case.profiled.name, case.profiled.share, Reason.FEW_CALLS, SELDOM))
                 continue
-            with case.park(case.chosen.call) as parked:
-                observed = observe_call(case, parked)
+            observed = or_its_loop(observed_at(case))
             looked.append((observed.case, observed.seen))
         except (ProgramError, SnapshotError, TraceError) as error:
             if ends_the_run(error, first, asked=False):
@@ -118,6 +118,22 @@ def survey(start: RunContext, wanted: Sequence[Profiled]) -> Surveyed:
     plain = [one.profiled for one, _ in looked if one.profiled.name not in kept]
     nothing = (PassedOver(one.name, one.share, Reason.NO_RULE_APPLIES, NOTHING) for one in plain)
     return Surveyed(cases, tuple(failed), (*seldom, *nothing, *late))
+
+
+def observed_at(case: Case) -> Observed:
+    """The call of ``case``, traced."""
+    with case.park(case.chosen.call) as parked:
+        return observe_call(case, parked)
+
+
+def or_its_loop(observed: Observed) -> Observed:
+    """``observed``, or the loop in it, traced, where most of what it works on it allocates itself."""
+    case = observed.case
+    if case.profiled.nest is not None or not is_mostly_own(observed.seen):
+        return observed
+    case.space.progress.step("looking for a loop that works on what the call allocates")
+    smaller = loop_of(case, CHOOSE.fewest_calls)
+    return observed if smaller is None else observed_at(smaller)
 
 
 def most_seconds(settings: Settings) -> float:
