@@ -24,7 +24,7 @@ from layout_advise.regions import survey
 def test_of_a_call_that_allocates_what_it_works_on_a_loop_is_taken(
     own: bool, nest: str | None, loop: str | None, taken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """probcons: 97 % of the accesses go to a matrix that the call allocates, and nothing was measured in 36 % of the samples."""
+    """probcons: 97 % of the accesses go to a matrix that the call allocates; nothing was measured in 36 % of the samples."""
 
     def traced(name: str, nest: str | None) -> Observed:
         case = SimpleNamespace(
