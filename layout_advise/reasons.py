@@ -43,11 +43,12 @@ class Reason(StrEnum):
     NOT_ALL_TRIED = "not-all-tried"
     SCATTERED_OBJECTS = "scattered-objects"
     STRUCTURE_UNCLEAR = "structure-unclear"
+    OWN_MEMORY = "own-memory"
     RECORDS_UNCLEAR = "records-unclear"
     UNDECIDED_YET = ""
 
 
 MEASURED = frozenset((Reason.MEASURED_GAIN, Reason.NO_GAIN, Reason.NO_PROGRAM_GAIN))
 """Reasons of an answer that rests on measured times."""
-TELLS_NOTHING = frozenset((Reason.NOTHING_MEASURED, Reason.NO_RULE_APPLIES, Reason.STRUCTURE_UNCLEAR))
+TELLS_NOTHING = frozenset((Reason.NOTHING_MEASURED, Reason.NO_RULE_APPLIES, Reason.STRUCTURE_UNCLEAR, Reason.OWN_MEMORY))
 """With these, nothing is known of any layout."""

@@ -119,7 +119,7 @@ def doubt_own(verdict: Verdict, seen: Observation) -> Verdict:
     if verdict.action != "keep" or not own or own < DECIDE.unknown_accesses:
         return verdict
     text = f"any layout of the memory that the call allocates itself, where {own:.0%} of the accesses to data go."
-    return _beside(verdict, text, Reason.STRUCTURE_UNCLEAR)
+    return _beside(verdict, text, Reason.OWN_MEMORY)
 
 
 def own_part(seen: Observation) -> float:

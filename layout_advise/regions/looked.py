@@ -27,6 +27,7 @@ LOOPS_MAY_DO = frozenset(
         Reason.NOT_MEASURED,
         Reason.NOT_ALL_TRIED,
         Reason.STRUCTURE_UNCLEAR,
+        Reason.OWN_MEMORY,
         Reason.RECURSIVE,
         Reason.NOT_IN_SITU,
         Reason.NOTHING_CHANGED,

@@ -56,7 +56,7 @@ class SiteIndices(Text):
         return self.given.of(("in", site.number), f"in{site.number}")
 
     def element_at(self, site: Site) -> str:
-        """Where the element at a site lies in the old layout: from where that begins, or its address."""
+        """The place of the element at a site in the old layout: from where that begins, or its address."""
         structure, digits = (
             site.relayout.structure,
             [self.digit(site.number, k) for k in range(len(site.relayout.structure.dims))],
@@ -100,8 +100,10 @@ class SiteIndices(Text):
             self.put(f"const int64_t {self.digit(site.number, 0)} = {number}; /* from {structure.name} */")
             return
         rest = self.given.of(("rest", site.number), f"rest{site.number}")
-        single = len(structure.dims) == 1
-        self.put(f"{'const ' if single else ''}int64_t {rest} = {self.linear(site.offset)}; /* from {structure.name} */")
+        single, ahead = len(structure.dims) == 1, site.ahead or (0,) * len(structure.dims)
+        further = sum(by * dim.stride for by, dim in zip(ahead, structure.dims, strict=True))
+        offset = self.linear(Linear(site.offset.const + further, site.offset.terms))
+        self.put(f"{'const ' if single else ''}int64_t {rest} = {offset}; /* from {structure.name} */")
         self.take_for_granted(site)
         if start is not None:
             self.put(f"if ({rest} != {start}) __builtin_trap(); /* where the traced call starts: known to the compiler */")
@@ -109,7 +111,8 @@ class SiteIndices(Text):
         whole = not any(place.terms for place in self.plan.places.values() if place.site is site)
         cut, close = (f"(int64_t)((uint64_t){rest}", ")") if whole else (rest, "")
         for k, dim in enumerate(structure.dims):
-            self.put(f"const int64_t {self.digit(site.number, k)} = {cut} / {dim.stride}{close};")
+            back = f" - {ahead[k]}" if ahead[k] > 0 else f" + {-ahead[k]}" if ahead[k] else ""
+            self.put(f"const int64_t {self.digit(site.number, k)} = {cut} / {dim.stride}{close}{back};")
             if k + 1 < len(structure.dims):
                 self.put(f"{rest} %= {dim.stride};")
 

@@ -50,7 +50,7 @@ from layout_advise.mockup.remap.index_terms import IndexTerm, decompose, index_t
 from layout_advise.mockup.remap.moved_arrays import in_bytes, in_one, moves_as_one
 from layout_advise.mockup.remap.operand_levels import Levels, is_loaded, read_again
 from layout_advise.mockup.remap.picked_fields import array_field, moves_in_field, picked_fields
-from layout_advise.mockup.remap.row_steps import Given, row_steps, runs_on
+from layout_advise.mockup.remap.row_steps import Given, row_steps, rows_of, runs_on
 from layout_advise.mockup.remap.tested_ranges import tested_names, untaken_places
 
 
@@ -67,6 +67,8 @@ class Site:
     """Whether its accesses are those of a place with ``within``: at other addresses its digits mean nothing."""
     inside: bool = False
     """Whether its accesses go on from where it lies in a field that is an array."""
+    ahead: tuple[int, ...] = ()
+    """By dimension how many elements further on the index is taken (:attr:`RowsSeen.ahead`); empty: by none."""
 
     @property
     def choice(self) -> tuple[tuple[str, int], ...]:
@@ -109,6 +111,8 @@ class RemapPlan:
     lows: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """By access to a merged structure, the digits of the lowest element where its reference went, and how often it did."""
 
+    still: Mapping[int, tuple[int | None, ...]] = field(default_factory=dict)
+    """By access to a grid the index that it always has in each dimension; None where it has several."""
     by_pointer: frozenset[int] = frozenset()
     """The accesses for which an index is made of a pointer that the innermost loop loads, in whose place a source would have
     an index."""
@@ -141,9 +145,24 @@ class RemapPlan:
                 digits = tuple(a - b for a, b in zip(one, two, strict=True))
                 if sum(digit * dim.stride for digit, dim in zip(digits, dims, strict=True)) == distance:
                     return digits
-        digits_ = decompose(distance, tuple(dim.stride for dim in dims))
-        sure = digits_ is not None and all(2 * abs(d) < dim.count for d, dim in zip(digits_[1:], dims[1:], strict=True))
-        return digits_ if sure else None
+        known = self._known_apart(site, other)
+        rest = distance - sum(d * dim.stride for d, dim in zip(known, dims, strict=True) if d is not None)
+        open_ = [k for k, digit in enumerate(known) if digit is None]
+        found = decompose(rest, tuple(dims[k].stride for k in open_)) if open_ else () if rest == 0 else None
+        if found is None or any(k and 2 * abs(digit) >= dims[k].count for k, digit in zip(open_, found, strict=True)):
+            return None
+        further = dict(zip(open_, found, strict=True))
+        return tuple(further[k] if digit is None else digit for k, digit in enumerate(known))
+
+    def _known_apart(self, site: Site, other: Site) -> tuple[int | None, ...]:
+        """By dimension how far ``site`` lies from ``other`` where accesses at both always have one index there."""
+        there = {(p.terms, p.along): self.still.get(uid) for uid, p in self.places.items() if p.site is other}
+        for uid, place in self.places.items():
+            one, two = self.still.get(uid), there.get((place.terms, place.along))
+            if place.site is site and one is not None and two is not None:
+                both = zip(one, two, strict=True)
+                return tuple(a - b if a is not None and b is not None else None for a, b in both)
+        return (None,) * len(site.relayout.structure.dims)
 
     def chosen_at_run_time(self, relayout: Relayout) -> bool:
         """Returns whether sites of the structure start from different values: which field is accessed there (``[now]``,
@@ -189,17 +208,20 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
         else:
             offset = element_offset(access, copies[key], relayout, binding, runs)
         walked = steps_of(binding.streams[key]) if key in binding.streams else ()
-        inside = held is not None
-        planner.place(access, chain, relayout, offset, runs, tested=key in tested, walked=walked, inside=inside)
-        place = planner.places[access.uid]
-        if key in binding.streams and key not in tested and chain and place.site in planner.sites.get(chain[0].uid, ()):
-            _check_rows(access, chain, place, hull(binding.streams[key]))
+        reached = hull(binding.streams[key]) if key in binding.streams and key not in tested else None
+        ahead = rows_of(binding.streams.get(key), relayout.structure).ahead
+        planner.place(
+            access, chain, relayout, offset, runs, _SeenAs(key in tested, walked, held is not None, ahead, reached)
+        )
     firsts = {}
     for access in (group[0] for key, group in copies.items() if len(group) == 1 and key not in tested):
         digits = first_element(access, relayouts[names[key_of(access)]], binding)
         if digits is not None:
             firsts[access.uid] = digits
-    return replace(planner.result(lifted), firsts=firsts, lows=dict(_lows(moved, relayouts, names, binding)))
+    rows = ((a.uid, rows_of(binding.streams.get(key_of(a)), relayouts[names[key_of(a)]].structure)) for a, _ in moved)
+    still = {uid: one.still for uid, one in rows if one.still}
+    lows = dict(_lows(moved, relayouts, names, binding))
+    return replace(planner.result(lifted), firsts=firsts, lows=lows, still=still)
 
 
 def _lows(
@@ -220,6 +242,19 @@ class _CutAddress:
     fixed: tuple[tuple[Operand, int], ...]
     given: tuple[Given, ...]
     depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class _SeenAs:
+    """What the trace tells of an access: whether ``tested`` shows if it goes to an element, by how many bytes at a time it
+    ``walked``, whether it goes anywhere ``inside`` its field, and how far ``ahead`` its rows are told apart."""
+
+    tested: bool
+    walked: Collection[int]
+    inside: bool
+    ahead: tuple[int, ...]
+    reached: tuple[int, int] | None
+    """From where to where it went; None where that is not known."""
 
 
 class _Planner:
@@ -249,24 +284,27 @@ class _Planner:
         relayout: Relayout,
         offset: int,
         runs: Sequence[Run],
-        *,
-        tested: bool = False,
-        walked: Collection[int] = (),
-        inside: bool = False,
+        seen: _SeenAs,
     ) -> None:
-        """Places ``access``, which goes to byte ``offset`` of an element, if ``tested`` shows that it goes to one, and
-        stands in the loops ``chain``. It was seen to move by ``walked`` bytes at a time. ``inside``: it goes anywhere in the
-        field that begins there."""
-        structure = relayout.structure
+        """Places ``access``, which goes to byte ``offset`` of an element, or, ``inside``, anywhere in the field that begins
+        there, and stands in the loops ``chain``."""
+        structure, tested, inside = relayout.structure, seen.tested, seen.inside
         along: tuple[tuple[Operand, int], ...] = ()
         if inside:
             along = moves_in_field(self.levels.terms(access), chain, tuple(d.stride for d in structure.dims), self.levels)
         over = (*(atom for run in runs for atom, _ in run.parts), *(atom for atom, _ in along))
-        cut = self._cut(access, chain, relayout, frozenset(over), walked)
+        cut = self._cut(access, chain, relayout, frozenset(over), seen.walked)
+        if chain and cut.depth < 0 and seen.reached is not None and not _rows_told(cut, relayout, chain, seen.reached):
+            cut = self._cut_in_loops(cut, relayout, chain)
+            if cut.depth < 0:
+                raise RowsError(described(access, relayout), "its index counts on over the rows of the array")
         before = self._statement_before(access, chain, relayout, cut)
         start = Linear(access.address.const - structure.origin - offset, cut.fixed)
+        moving = [any(term.digits[k] for term in cut.terms) for k in range(len(structure.dims))]
+        ahead = tuple(by * on for by, on in zip(seen.ahead, moving, strict=False)) if cut.depth >= 0 else ()
+        ahead = ahead if any(ahead) else ()
         bounds = tuple(self._bounds(access, runs, chain, cut.depth))
-        site = self._site(before, Site(self.count, relayout, start, (*cut.given, *bounds), tested, inside))
+        site = self._site(before, Site(self.count, relayout, start, (*cut.given, *bounds), tested, inside, ahead))
         if moves_as_one(relayout):
             pieces: tuple[RunPiece, ...] = (in_one(access, relayout, start, site.offset),)
         else:
@@ -335,7 +373,21 @@ class _Planner:
                 depth = max(depth, level)
             else:
                 terms.append(term)
-        return _CutAddress(tuple(terms), tuple(fixed), tuple(given), depth)
+        found = _CutAddress(tuple(terms), tuple(fixed), tuple(given), depth)
+        return self._cut_in_loops(found, relayout, chain, depth)
+
+    def _cut_in_loops(
+        self, cut: _CutAddress, relayout: Relayout, chain: tuple[LiftedLoop, ...], most: int | None = None
+    ) -> _CutAddress:
+        """``cut`` with what may lead on over rows, as no loop counts it, cut at a site in the loops that change it: of those
+        up to the index ``most``, else of all but the innermost, where an index would be made for each access."""
+        strides, counters = tuple(d.stride for d in relayout.structure.dims), {loop.counter for loop in chain}
+        most = len(chain) - 2 if most is None else most
+        levels = {t: self.levels.level(t.atom, chain) for t in cut.terms if t.atom not in counters and any(t.digits[1:])}
+        known = {term: level for term, level in levels.items() if level <= most}
+        fixed = tuple((t.atom, sum(d * s for d, s in zip(t.digits, strides, strict=True)) >> t.shift) for t in known)
+        terms = tuple(term for term in cut.terms if term not in known)
+        return replace(cut, terms=terms, fixed=(*cut.fixed, *fixed), depth=max([cut.depth, *known.values()]))
 
     def _with_row_steps(
         self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, given: list[Given], walked: Collection[int]
@@ -416,22 +468,21 @@ def _check_extent(relayout: Relayout) -> None:
             raise RemapError(f"structure {structure.name}", "its grid is larger than its memory")
 
 
-def _check_rows(access: Access, chain: Sequence[LiftedLoop], place: ElementPlace, traced: tuple[int, int]) -> None:
-    """Raises RemapError where an index goes beyond the dimension that its coefficient speaks of: no term says in which row
-    it then is. Such are what is no loop's counter (the start of a thread's chunk), and the counter of a loop that is known
-    to go on so far. The place starts before the loops ``chain``."""
-    dims = place.relayout.structure.dims
+def _rows_told(cut: _CutAddress, relayout: Relayout, chain: Sequence[LiftedLoop], reached: tuple[int, int]) -> bool:
+    """Returns whether no index goes beyond the dimension that its coefficient speaks of: no term says in which row it then
+    is. Such are what is no loop's counter (the start of a thread's chunk), and the counter of a loop that is known to go on
+    so far. The address is cut before the loops ``chain``."""
+    dims = relayout.structure.dims
     trips: dict[Operand, int] = {loop.counter: loop.trip.value if isinstance(loop.trip, Imm) else 0 for loop in chain}
 
     def is_within(term: IndexTerm) -> bool:
         far = [abs(digit) * (trips.get(term.atom, 0) - 1) for digit in term.digits[1:]]
         return term.atom in trips and all(moved < dim.count for moved, dim in zip(far, dims[1:], strict=True))
 
-    if all(map(is_within, place.terms)) or runs_on(place.relayout):
-        return
-    moved = {k for term in place.terms for k, digit in enumerate(term.digits) if digit}
-    if traced[1] - traced[0] > sum((dims[k].count - 1) * dims[k].stride for k in moved) + dims[-1].stride:
-        raise RowsError(described(access, place.relayout), "its index counts on over the rows of the array")
+    if all(map(is_within, cut.terms)) or runs_on(relayout):
+        return True
+    moved = {k for term in cut.terms for k, digit in enumerate(term.digits) if digit}
+    return reached[1] - reached[0] <= sum((dims[k].count - 1) * dims[k].stride for k in moved) + dims[-1].stride
 
 
 def _with_loops(body: Sequence[Item], chain: tuple[LiftedLoop, ...]) -> Iterator[tuple[Access, tuple[LiftedLoop, ...]]]:

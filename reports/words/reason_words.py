@@ -71,6 +71,10 @@ REASONS = {
     "not-all-tried": ("not all layouts could be tried", "What was not tried is told below."),
     "scattered-objects": ("its objects were allocated one by one", "Allocating them in one array makes them measurable."),
     "structure-unclear": ("what its memory holds could not be recognised", "Debug information (-g) of all files may help."),
+    "own-memory": (
+        "it works on memory that it allocates itself",
+        "What it calls with that memory can be studied: --hotspot NAME.",
+    ),
     "records-unclear": (
         "its numbers may be records that nothing declares",
         "Declare them as a structure.",

@@ -83,7 +83,7 @@ def test_memory_that_the_call_allocates_itself_is_told_beside_a_keep(accesses: t
         return
     for told in (with_untried(keep, seen, ()), without_hope(seen, ())):
         assert told is not None
-        assert (told.action, told.reason) == ("undecided", "structure-unclear")
+        assert (told.action, told.reason) == ("undecided", "own-memory")
         assert f"the memory that the call allocates itself, where {share} of the accesses to data go." in told.text
     other = (Candidate("c1", (), ("split",), ("split",)),)
     assert without_hope(seen, other) is None
