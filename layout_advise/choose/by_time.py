@@ -67,13 +67,20 @@ def agree(mean: float, other: float) -> bool:
 
 
 def window_at(settings: Settings, profiled: Profiled, stdin: Path | None, first: int, calls: int) -> Window:
-    """The times of as many calls from ``first`` on as can be timed, of the ``calls`` in all, by the time stamp counter."""
+    """The times of as many calls from ``first`` on as can be timed, of the ``calls`` in all, by the time stamp counter; the
+    entries of a loop by the clock, as it ends at other places than a call."""
     last = min(first + MAX_TIMED - 1, calls)  # ticks become ns when the last of them is done
     seen = probe(
         settings.command, profiled.entry, stdin_path=stdin, timeout=settings.timeout, first=first,
-        timed=last - first + 1, max_calls=last, quick=True,
+        timed=last - first + 1, max_calls=last, quick=profiled.nest is None,
     )  # fmt: skip
-    return Window(first, seen.quick_ns)
+    return Window(first, seen.quick_ns if profiled.nest is None else without_clock([s.cpu_ns for s in seen.times]))
+
+
+def without_clock(ns: Sequence[float]) -> tuple[float, ...]:
+    """The times without what reading the clock takes: the shortest of them, where that is far too short to be timed."""
+    least = min(ns, default=0.0)
+    return tuple(one - least for one in ns) if least * CHOOSE.far < CHOOSE.short_call_ns else tuple(ns)
 
 
 def windows_of(
@@ -117,6 +124,17 @@ def share_from(windows: Sequence[Window], least: float) -> float:
     """Which part of the time of all calls goes by in those of ``least`` ns or more."""
     each = undisturbed(np.concatenate([w.ns for w in windows]))
     return float(each[each >= least].sum() / max(each.sum(), 1.0))
+
+
+def typical_calls(windows: Sequence[Window], least: float, near: float, count: int) -> tuple[int, ...]:
+    """The calls that take about as long as the typical one of ``least`` ns or more; where there are fewer than ``count``
+    together, those whose time is nearest to it of which there are as many. Empty where there are none."""
+    typical = typical_ns(windows, least)
+    longer = {one for w in windows for one in w.ns if one >= least} if typical else set()
+    for ns in sorted(longer, key=lambda one: abs(math.log(one / typical))):
+        if len(found := calls_like(windows, ns, near)) >= count:
+            return found
+    return ()
 
 
 def calls_like(windows: Sequence[Window], ns: float, near: float) -> tuple[int, ...]:

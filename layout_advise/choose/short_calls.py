@@ -9,10 +9,10 @@ from layout_advise.choose.batches import CallBatch, first_calls, plan_batch, too
 from layout_advise.choose.by_time import (
     Window,
     agree,
-    calls_like,
     mean_by_samples,
     nearest,
     share_from,
+    typical_calls,
     typical_ns,
     windows_of,
 )
@@ -67,8 +67,8 @@ def _long_call(
     settings: Settings, profiled: Profiled, stdin: Path | None, chosen: ChosenCall, windows: tuple[Window, ...]
 ) -> ChosenCall | None:
     """The typical one among the calls that can be timed by themselves, timed; None where it takes less time after all."""
-    found = calls_like(windows, typical_ns(windows, CHOOSE.short_call_ns), CHOOSE.nearby)
-    if len(found) < CHOOSE.verified_calls:
+    found = typical_calls(windows, CHOOSE.short_call_ns, CHOOSE.nearby, CHOOSE.verified_calls)
+    if not found:
         return None
     fresh = replace(chosen, call=found[0], alike=found, windows=(), canaries=(), between_ns=None)
     timed = look_again(settings, profiled, stdin, fresh)

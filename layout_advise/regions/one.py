@@ -215,14 +215,19 @@ def with_fewer_accesses(case: Case) -> Case | None:
 
 
 def loop_of(case: Case, least: int) -> Case | None:
-    """The case of the outermost loop in the hotspot that is entered at least so often, each time long enough to be timed;
-    None where there is none."""
+    """The case of the outermost loop in the hotspot that is entered at least so often, and long enough to be timed: each
+    time, or where much of its time is; None where there is none."""
     found = find_loop(case.settings, case.main, case.profiled, case.stdin, least)
     if isinstance(found, str):
         return None
     profiled, seen, chosen = found
-    if chosen.in_situ_ns is None or chosen.in_situ_ns < CHOOSE.short_call_ns:  # it could not be timed
+    if chosen.in_situ_ns is None:  # it could not be timed
         return None
+    if chosen.in_situ_ns < CHOOSE.short_call_ns:
+        longer = long_call(case.settings, profiled, case.stdin, seen, chosen)
+        if longer is None:
+            return None
+        chosen = longer
     return _in_place_of(case, profiled, seen, chosen)
 
 

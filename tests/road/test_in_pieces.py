@@ -59,3 +59,46 @@ def test_of_a_long_call_a_loop_is_looked_at(tmp_path: Path) -> None:
 def test_a_call_that_is_asked_for_is_looked_at_as_a_whole(tmp_path: Path) -> None:
     hotspot = advised(tmp_path, "--call", "3")
     assert (hotspot.calls, hotspot.verdict.reason) == (20, "trace-truncated")
+
+
+RECURSIVE = """
+#include <stdio.h>
+#include <stdlib.h>
+struct cell { double score, gap, rest[2]; };
+static struct cell *cells;
+__attribute__((noinline)) double end(int n) { return n * 0.5; }
+double halve(int from, int to, int depth)
+{
+    if (to - from < 2) return end(to);
+    double sum = 0;
+    for (int k = 0; k < 20; k++)
+        for (int i = from; i < to; i++) {
+            cells[i].score = 0.5 * cells[i].score + cells[i].gap;
+            sum += cells[i].score;
+        }
+    int middle = from + (to - from) / 2;
+    return sum * 1e-9 + halve(from, middle, depth + 1) + halve(middle, to, depth + 1);
+}
+int main(void)
+{
+    int n = 6000;
+    double sum = 0;
+    cells = calloc(n, sizeof *cells);
+    for (int i = 0; i < n; i++) cells[i].gap = 1.0 / (i + 1);
+    for (int k = 0; k < 120; k++) sum += halve(0, n, 0);
+    printf("%g\\n", sum);
+}
+"""
+
+
+@pytest.mark.slow
+def test_of_a_recursive_function_the_long_entries_of_its_loop_are_looked_at(tmp_path: Path) -> None:
+    """clustalw: half of the entries' time is in few of 835 798, and 44 % of the samples are in the recursive function."""
+    (tmp_path / "halve.c").write_text(RECURSIVE)
+    subprocess.run(["gcc", "-g", "-O2", "-o", tmp_path / "halve", tmp_path / "halve.c"], check=True)
+    hotspot, *_ = advise([tmp_path / "halve"], "--restores", "3", "--hotspot", "halve", folder=tmp_path).hotspots
+    assert hotspot.region == "loop"
+    assert hotspot.trace is not None
+    assert hotspot.trace.references % (3 * 20) == 0  # 20 passes over cells, with two loads and a store
+    assert hotspot.trace.references >= 3 * 20 * 1000
+    assert [c.evidence for c in hotspot.candidates if c.id == "c1"] == ["verified"]

@@ -37,8 +37,8 @@ def region(
     """The function with the pieces that it jumps to (``.cold``, ``.part``), at its run-time addresses.
 
     With ``callees`` also the functions of the same file that it calls directly and those that they call, the nearest first,
-    up to :data:`CALLEE_LIMIT`. Calls through the PLT are not followed, those through a pointer only to the functions that
-    begin at ``pointed`` (addresses in the file).
+    up to :data:`CALLEE_LIMIT`; none that shares a piece with it, by which it calls itself. Calls through the PLT are not
+    followed, those through a pointer only to the functions that begin at ``pointed`` (addresses in the file).
     """
     pieces, called = _code_of(file, function)
     found: dict[int, Region] = {}
@@ -50,6 +50,8 @@ def region(
             if target == function.start or target in found or other.size > CALLEE_BYTES or len(found) >= CALLEE_LIMIT:
                 continue
             parts, inner = _code_of(file, other)
+            if any(part in pieces for part in parts):  # the function itself, by another entry
+                continue
             found[target] = _region(file, other, parts, load_base)
             below |= inner
         level = below

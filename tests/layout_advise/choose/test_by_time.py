@@ -17,9 +17,11 @@ from layout_advise.choose.by_time import (
     mean_by_samples,
     nearest,
     share_from,
+    typical_calls,
     typical_ns,
     undisturbed,
     windows_of,
+    without_clock,
 )
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
@@ -79,6 +81,22 @@ def test_a_hotspot_without_samples_has_no_mean() -> None:
     run = SimpleNamespace(cpu_seconds=1.0)
     assert math.isnan(mean_by_samples(cast(Profiled, SimpleNamespace(share=0.0, run=run)), 10))
     assert mean_by_samples(cast(Profiled, SimpleNamespace(share=0.5, run=run)), 10) == 5e7
+
+
+def test_where_few_calls_are_typical_those_next_to_them_stand_for_them() -> None:
+    """A recursion by halves: one call of 800 us, two of 400, four of 200 ..."""
+    ns = tuple(800e3 / 2**level for level in range(12) for _ in range(2**level))
+    windows = (Window(1, ns),)
+    assert typical_calls(windows, 20e3, 0.1, 3) == tuple(range(16, 32))
+    assert typical_calls(windows, 20e3, 0.1, 20) == tuple(range(32, 64))
+    assert typical_calls(windows, 20e3, 0.1, 100) == ()
+    assert typical_calls(windows, 1e6, 0.1, 3) == ()
+
+
+def test_what_reading_the_clock_takes_is_no_time_of_a_loop() -> None:
+    assert without_clock([700.0, 26e3, 900.0]) == (0.0, 25.3e3, 200.0)
+    assert without_clock([25e3, 26e3]) == (25e3, 26e3)
+    assert without_clock([]) == ()
 
 
 def test_calls_that_were_timed_already_are_found_in_their_window() -> None:

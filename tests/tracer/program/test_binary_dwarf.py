@@ -216,6 +216,17 @@ def test_region_takes_its_cold_part_and_callees_of_two_levels(tmp_path: Path) ->
     assert binary.region("work", 0).callees == ()
 
 
+def test_a_callee_that_leads_back_into_the_function_is_none(tmp_path: Path) -> None:
+    """clustalw: the loops of ``diff.part.0`` were traced to the end of the recursion, as ``diff`` jumps to it."""
+    source = """__attribute__((noinline)) int leaf(int x) { return x + 1; }
+    __asm__(".globl half\\n.type half,@function\\nhalf: test %edi,%edi\\njg half.part.0\\nmov $1,%eax\\nret\\n"
+            ".size half,.-half\\n.type half.part.0,@function\\nhalf.part.0: push %rbx\\nmov %edi,%ebx\\n"
+            "call leaf\\nlea -2(%rbx),%edi\\ncall half\\npop %rbx\\nret\\n.size half.part.0,.-half.part.0\\n");
+    int half(int); int main(int c, char **v) { return half(c + leaf(c)) + (v == 0); }"""
+    binary = ElfBinary.open(build(tmp_path, "half", source, "gcc", "-O2"))
+    assert [c.symbol for c in binary.region("half.part.0", 0, callees=True).callees] == ["leaf"]
+
+
 def test_cpp_names(tmp_path: Path) -> None:
     source = """#include <vector>
     namespace ns { template <class T> struct Grid { std::vector<T> v; __attribute__((noinline)) T sum(int n) const {
