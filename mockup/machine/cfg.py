@@ -153,6 +153,7 @@ def build_cfg(
     image = open_image(region.path, region.load_base)
     walk = _Descent(region, image, names or image.name_of, indirect_calls, untaken)
     walk.run()
+    walk.share_jumps()
     blocks = walk.blocks()
     graph = flow_graph(region.entry, {start: block.successors for start, block in blocks.items()})
     if loops and strict and (edge := graph.second_entry()) is not None:
@@ -201,6 +202,17 @@ class _Descent:
                     break
                 self.came_from[insn.end] = at
                 at = insn.end
+
+    def share_jumps(self) -> None:
+        """Has indirect jumps through one table, by the same registers, go by one of them: a computed ``goto`` that is copied
+        to the ends of an interpreter's instructions would make a loop with as many entries as there are copies."""
+        shared: dict[IndirectJump, list[int]] = {}
+        for at, end in self.ends.items():
+            if isinstance(end, IndirectJump):
+                shared.setdefault(end, []).append(at)
+        for first, *copies in (sorted(places) for places in shared.values()):
+            self.leaders |= {first} if copies else set()
+            self.ends |= dict.fromkeys(copies, Jump(first))
 
     def _decode(self, at: int) -> Insn:
         piece = next(r for r in self.region.ranges if r.start <= at < r.end)
