@@ -24,6 +24,9 @@ from layout_advise.tracer.program.binary import ElfBinary
 from layout_advise.tracer.program.modules import Modules
 from layout_advise.tracer.sampling.probe import Probe, probe
 
+SHORTER = 4
+"""Chunks that are not over before the loop is left are tried so many times shorter."""
+
 
 def find_chunk(
     settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, most: int = MOST_ITERATIONS
@@ -49,6 +52,12 @@ def find_chunk(
         why.append(f"its loop at {place(profiled, nest.head)}: {found}")
     why += [f"iterations of its loop at {place(profiled, one.address)} cannot be counted: {one.reason}" for one in refused]
     return next(iter(why), none)
+
+
+def is_left_before(chosen: ChosenCall) -> bool:
+    """Tells whether the loop is mostly left before a chunk is over: each begins where the one before it ends, and what lies
+    between them is of iterations after the loop was left."""
+    return (chosen.between_ns or 0.0) > (chosen.in_situ_ns or 0.0)
 
 
 def _in_chunks(
@@ -77,7 +86,10 @@ def _in_chunks(
         chunk = max(1, int(chunk * CHOOSE.chunk_ns / took))
         found = replace(whole, nest=replace(whole.nest, chunk=chunk))
         seen, chosen = probe_calls(settings, found, stdin)
-    # a chunk begins where the one before it ends: what lies between them is of iterations after the loop was left
-    if seen.calls < CHOOSE.fewest_calls or (chosen.between_ns or 0.0) > (chosen.in_situ_ns or 0.0):
+    if is_left_before(chosen) and chunk * each >= SHORTER * CHOOSE.short_call_ns:  # of shorter ones more are whole
+        chunk //= SHORTER
+        found = replace(whole, nest=replace(whole.nest, chunk=chunk))
+        seen, chosen = probe_calls(settings, found, stdin)
+    if seen.calls < CHOOSE.fewest_calls or is_left_before(chosen):
         return f"it is left before {chunk:,} iterations are over"
     return found, seen, chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 from layout_advise.choose.calls import ChosenCall
@@ -19,12 +20,18 @@ from layout_advise.tracer.sampling.probe import Probe
 
 
 def find_loop(
-    settings: Settings, main: ElfBinary, profiled: Profiled, stdin: Path | None, least: int = CHOOSE.fewest_calls
+    settings: Settings,
+    main: ElfBinary,
+    profiled: Profiled,
+    stdin: Path | None,
+    least: int = CHOOSE.fewest_calls,
+    beside: Collection[int] = (),
 ) -> tuple[Profiled, Probe, ChosenCall] | str:
-    """The outermost loop nest, on the way to the hottest loop, that is entered at least three times (``least``); with the
-    count and times of its entries. Otherwise why there is none, as the end of a sentence."""
+    """The outermost loop nest, on the way to the hottest loop that is ``beside`` those with these heads, that is entered at
+    least three times (``least``); with the count and times of its entries. Otherwise why there is none, as the end of a
+    sentence."""
     modules = Modules(profiled.run.mappings, main, profiled.module)
-    nests, why = nests_of(settings, profiled, modules)
+    nests, why = nests_of(settings, profiled, modules, beside=beside)
     for nest in nests:
         if isinstance(nest, NotLiftedError):
             why = f"its loop at {place(profiled, nest.address)} cannot be stopped at: {nest.reason}"
@@ -47,7 +54,7 @@ def find_loop(
 
 
 def nests_of(
-    settings: Settings, profiled: Profiled, modules: Modules, chunk: int = 0
+    settings: Settings, profiled: Profiled, modules: Modules, chunk: int = 0, beside: Collection[int] = ()
 ) -> tuple[list[LoopNest | NotLiftedError], str]:
     """The nests of the hotspot's function as :func:`hottest_nests` has them; and where there is none the reason, as the end
     of a sentence."""
@@ -57,7 +64,7 @@ def nests_of(
         return [], "the loops of a parallel region are not measured apart"
     function = profiled.module.region(profiled.function, 0, callees=True)
     try:
-        return list(hottest_nests(function, samples_of(profiled, modules), chunk)), "it has no hot loop"
+        return list(hottest_nests(function, samples_of(profiled, modules), chunk, beside)), "it has no hot loop"
     except NotLiftedError as error:
         return [], f"its loops are not known ({error.instruction} at {error.address:#x}: {error.reason})"
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import partial
+from itertools import chain, takewhile
 
 import msgspec
 
@@ -209,9 +210,15 @@ def _studied(search: Search, cases: Sequence[Case]) -> list[Looked]:
     return looked
 
 
+def is_loop_in(one: Looked, other: Profiled | Case) -> bool:
+    """Tells whether ``other`` is a loop in the function ``one``."""
+    return profiled_of(other).nest is not None and place_of(other)[0] == place_of(one.case)[0]
+
+
 def _with_answers(search: Search, looked: Sequence[Looked]) -> tuple[list[Looked], list[Looked]]:
-    """The regions, each without an answer replaced by the first that gives one of the loops in it and what calls it, and
-    where none does by one of these that tells more; and those that were replaced."""
+    """The regions, each without an answer replaced by the first that gives one of the loops in it and what calls it, with
+    the loops beside that which give one, too, and where none does by one of these that tells more; and those that were
+    replaced."""
     kept = list(looked)
     replaced = []
     for number, one in enumerate(looked):
@@ -227,6 +234,10 @@ def _with_answers(search: Search, looked: Sequence[Looked]) -> tuple[list[Looked
         if instead is not None:
             kept[number] = instead
             replaced.append(one)
+        while instead is not None and instead.answers and is_loop_in(one, instead.case):
+            # what else of its function is in loops is none the wiser for that one
+            instead = search.first_answer(takewhile(partial(is_loop_in, one), apart))
+            kept += [instead] if instead is not None else []
     return kept, replaced
 
 

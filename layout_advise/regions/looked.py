@@ -13,7 +13,7 @@ from layout_advise.describe.studied import Studied
 from layout_advise.errors import EntryError, LayoutAdviseError, NeverCalledError, ProgramError
 from layout_advise.observe.case import Case
 from layout_advise.reasons import MEASURED, Reason
-from layout_advise.regions.one import RunContext, loop_of
+from layout_advise.regions.one import RunContext, loops_of
 from layout_advise.reports.model.contract import OverRegions, PassedOver
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.model.plan import ProgramPlan
@@ -103,12 +103,12 @@ def elsewhere(start: RunContext, profiled: Profiled) -> Iterator[Profiled]:
 
 
 def near(start: RunContext, last: Looked) -> Iterator[Profiled | Case]:
-    """What may do in the place of a region without an answer: a loop in it, what calls it."""
+    """What may do in the place of a region without an answer: the loops in it, what calls it."""
     profiled = last.case.profiled
     if start.settings.call is not None or profiled.threaded:
         return
-    if last.reason in LOOPS_MAY_DO and profiled.nest is None and (smaller := loop_of(last.case, CHOOSE.fewest_calls)):
-        yield smaller
+    if last.reason in LOOPS_MAY_DO and profiled.nest is None:
+        yield from loops_of(last.case, CHOOSE.fewest_calls)
     if last.reason in CALLERS_MAY_DO and profiled.nest is None and start.settings.hotspot is None:
         yield from callers(profiled, start.main)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -214,10 +214,19 @@ def with_fewer_accesses(case: Case) -> Case | None:
     return smaller
 
 
-def loop_of(case: Case, least: int) -> Case | None:
+def loops_of(case: Case, least: int) -> Iterator[Case]:
+    """Yields the case of :func:`loop_of`, then those of the loops beside it and each other, the hottest first."""
+    heads: list[int] = []
+    while (found := loop_of(case, least, heads)) is not None:
+        yield found
+        assert found.profiled.nest is not None
+        heads.append(found.profiled.nest.head)
+
+
+def loop_of(case: Case, least: int, beside: Collection[int] = ()) -> Case | None:
     """The case of the outermost loop in the hotspot that is entered at least so often, and long enough to be timed: each
-    time, or where much of its time is; None where there is none."""
-    found = find_loop(case.settings, case.main, case.profiled, case.stdin, least)
+    time, or where much of its time is; ``beside`` loops with these heads. None where there is none."""
+    found = find_loop(case.settings, case.main, case.profiled, case.stdin, least, beside)
     if isinstance(found, str):
         return None
     profiled, seen, chosen = found

@@ -196,11 +196,13 @@ def _targets(insn: Insn, image: Image, start: int, size: int, count: int | None,
         if not found:
             raise insn.refuse("jump table without a bounds check")
         return tuple(sorted(set(found)))
-    entries = list(islice(_all(image, start, size), count)) if 0 < count <= _MOST else [None]
+    within = 0 < count <= _MOST
+    entries: list[int | None] = list(islice(_all(image, start, size), count)) if within else [None]
     known = [entry for entry in entries if entry is not None]
     if count & count - 1 == 0 and not (len(known) == len(entries) and all(map(code.inside, known))):
         # a mask (``and index, 127``) bounds what is read, which an interpreter with 83 instructions never goes beyond
-        entries = known = list(takewhile(code.start, known))
+        known = list(takewhile(code.start, known))
+        entries = list[int | None](known)
     if len(known) < len(entries) or not known:
         raise insn.refuse("jump table that is not in read-only memory")
     if not all(map(code.inside, known)):

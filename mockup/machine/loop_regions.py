@@ -67,10 +67,13 @@ class LoopNest:
         )  # fmt: skip
 
 
-def hottest_nests(function: Region, samples: Mapping[int, int], chunk: int = 0) -> Iterator[LoopNest | NotLiftedError]:
+def hottest_nests(
+    function: Region, samples: Mapping[int, int], chunk: int = 0, beside: Collection[int] = ()
+) -> Iterator[LoopNest | NotLiftedError]:
     """The nests on the way from the hottest outermost loop to its hottest innermost one, the outermost first; where one of
     them is no region with one entry, the reason. ``function`` is at load base 0, ``samples`` counts addresses in it. With
-    ``chunk`` each is entered at its head, for so many iterations: one that the function enters in several ways, too."""
+    ``chunk`` each is entered at its head, for so many iterations: one that the function enters in several ways, too. Those
+    ``beside`` loops with these heads share no code with them."""
     # a loop with two entries elsewhere in the function is no obstacle
     cfg = build_cfg(function, strict=False, indirect_calls=True)
     live = Liveness(cfg)
@@ -78,18 +81,24 @@ def hottest_nests(function: Region, samples: Mapping[int, int], chunk: int = 0) 
     before = cache(lambda: states_before(cfg, constant))
     parent: int | None = None
     while True:
-        inner = [loop for loop in cfg.loops if loop.parent == parent]
-        weights = {loop.head: _weight(cfg, loop, samples) for loop in inner}
+        inner = [loop for loop in cfg.loops if loop.parent == parent and loop.head not in beside]
+        known = [loop for loop in cfg.loops if loop.head in beside]
+        weights = {
+            one.head: _weight(cfg, one, samples) - sum(_weight(cfg, k, samples) for k in known if k.head in one.blocks)
+            for one in inner
+        }
         if chunk:
             yield from _turned_in_chunks(cfg, parent, max(weights.values(), default=0), samples, live, constant, chunk)
-        if not inner or not max(weights.values()):
+        if max(weights.values(), default=0) <= 0:
             return
         loop = max(inner, key=lambda one: weights[one.head])
+        parent = loop.head
+        if any(one.head in loop.blocks for one in known):
+            continue
         try:
             yield _in_chunks(cfg, loop, live, constant, chunk) if chunk else _nest(cfg, loop, live, constant, before)
         except NotLiftedError as error:
             yield error
-        parent = loop.head
 
 
 def _weight(cfg: Cfg, loop: NaturalLoop, samples: Mapping[int, int]) -> int:

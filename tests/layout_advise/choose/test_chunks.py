@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise.choose.calls import ChosenCall
-from layout_advise.choose.chunks import find_chunk
+from layout_advise.choose.chunks import SHORTER, find_chunk
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.probed_calls import probe_calls
 from layout_advise.choose.profile import Profiled, profile
@@ -110,10 +110,18 @@ def test_a_loop_with_few_long_iterations_has_chunks_enough(sampled: tuple[Settin
 
 
 def test_a_loop_that_is_left_soon_has_no_chunks(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
-    """As many rows in ten times as many calls: each is over before a chunk is."""
+    """As many rows in a hundred times as many calls: each is over before a chunk is, and before a shorter one."""
+    settings, main, found, _ = as_long(sampled, 100.0)
+    often = replace(settings, command=(settings.command[0], str(N // 100), str(100 * ROUNDS)))
+    assert "is left before" in str(find_chunk(often, main, found, None))
+
+
+def test_of_a_loop_that_is_left_early_shorter_chunks_are_taken(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
     settings, main, found, _ = as_long(sampled, 100.0)
     often = replace(settings, command=(settings.command[0], str(N // 10), str(10 * ROUNDS)))
-    assert "is left before" in str(find_chunk(often, main, found, None))
+    shorter = find_chunk(often, main, found, None)
+    assert not isinstance(shorter, str), shorter
+    assert shorter[0].entry.chunk == shorter[1].passages // CHOOSE.fewest_chunks // SHORTER
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from layout_advise.regions import several as regions
 from layout_advise.regions import survey as looking
 from layout_advise.regions import whole
 from layout_advise.regions.logged_order import LoggedOrder
-from layout_advise.regions.looked import Told, with_passed_over
+from layout_advise.regions.looked import Told, profiled_of, with_passed_over
 from layout_advise.regions.one import RunContext
 from layout_advise.regions.planned import Unmeasured
 from layout_advise.regions.run_seconds import RunSeconds, RunTime
@@ -60,7 +60,7 @@ class Road:
         monkeypatch.setattr(places, "key_of", lambda one: (one.name, 0))
         monkeypatch.setattr(places, "others", lambda one, main: iter(self.regions.values()))
         monkeypatch.setattr(places, "callers", lambda one, main: iter(self.regions[n] for n in self.near.get(one.name, [])))
-        monkeypatch.setattr(places, "loop_of", lambda case, least: None)
+        monkeypatch.setattr(places, "loops_of", lambda case, least: ())
         monkeypatch.setattr(regions, "regions_beside", lambda start, one: (one,))
         for module in (regions, side_by_side):
             monkeypatch.setattr(module, "watch", self.watch)
@@ -346,6 +346,20 @@ def test_in_the_place_of_one_of_several_without_an_answer_its_caller_is_told(mon
     assert (
         outcome.case.further_ids == 1 + outcome.case.settings.candidates
     )  # its layouts are not taken for those of the others
+
+
+def test_beside_a_loop_with_an_answer_those_of_its_function_are_looked_at_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """clustalw: of two loops of the same length in a recursive function one was told, and the other passed over with it."""
+    outcomes: dict[str, Verdict | LayoutAdviseError] = {"a": undecided(Reason.RECURSIVE), "b": KEEP}
+    road = Road(monkeypatch, {**outcomes, "a.1": KEEP, "a.2": KEEP, "a.3": undecided(Reason.NOT_IN_SITU), "c": KEEP})
+    road.near = {"a": ["a.1", "a.2", "a.3", "c"]}
+    monkeypatch.setattr(side_by_side, "is_loop_in", lambda one, other: profiled_of(other).name.startswith("a."))
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
+    outcome = road.run()
+    assert outcome is not None
+    assert road.looked == ["a.1", "a.2", "a.3"]
+    assert {outcome.case.profiled.name, *(one.case.profiled.name for one in outcome.beside)} == {"a.1", "a.2", "b"}
+    assert [(one.name, one.reason) for one in outcome.passed_over] == [("a", Reason.RECURSIVE), ("a.3", Reason.NOT_IN_SITU)]
 
 
 def test_callers_that_give_no_answer_either_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:

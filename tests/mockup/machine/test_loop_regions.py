@@ -380,3 +380,27 @@ def test_the_whole_road(folder: Path, tmp_path: Path, name: str, line: int, extr
     assert all(c.verification is not None and c.verification.calls == 3 for c in good)
     checks = {c.id: c.ok for c in report.quality.checks}
     assert checks["wrong-map"]
+
+
+SIBLINGS = """
+double twice(double *a, double *b, long n, long rows) {
+    double sum = 0;
+    for (long i = 0; i < rows; i++) for (long k = 0; k < n; k++) a[k] = 0.5 * a[k] + i;
+    for (long i = 0; i < rows; i++) { sum += a[i]; for (long k = 0; k < n; k++) sum += b[k] * a[i]; b[i] = sum; }
+    return sum;
+}
+int main(void) { double a[9] = {0}, b[9] = {0}; return (int)twice(a, b, 9, 9); }"""
+
+
+def test_beside_a_loop_are_those_that_share_no_code_with_it(tmp_path: Path) -> None:
+    (tmp_path / "two.c").write_text(SIBLINGS)
+    subprocess.run(["gcc", "-g", "-O2", "-fno-inline", "-o", tmp_path / "two", tmp_path / "two.c"], check=True)
+    binary = ElfBinary.open(tmp_path / "two")
+    function = binary.region("twice", 0)
+    samples = dict.fromkeys(range(function.entry, function.ranges[0].end), 1)
+    found: list[LoopNest] = []
+    while nests := [n for n in hottest_nests(function, samples, beside=[k.head for k in found]) if isinstance(n, LoopNest)]:
+        assert not any(nest.contains(at) for nest in nests for known in found for at in range(*known.ranges[0]))
+        found.append(nests[0])
+    assert len(found) == 2
+    assert list(hottest_nests(function, samples, beside=[loop.head for loop in build_cfg(function).loops])) == []
