@@ -167,7 +167,7 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
     except SnapshotError as error:
         return _modelled(case, seen, proposed.candidates, undecided(Reason.NOT_MEASURED, f"{error.line()}."))
     candidates = [r.candidate for r in decided.verified.good if r.candidate is not None]
-    decided = replace(decided, verdict=with_untried(decided.verdict, seen, candidates))
+    decided = replace(decided, verdict=with_untried(decided.verdict, seen, candidates, proposed.unfit))
     if took := decided.verified.took:
         retry_with = MoreWays(took, case.kinds)
         return Studied(describe.measured(case, seen, decided), conditions_of(case, seen, decided), retry=retry_with)

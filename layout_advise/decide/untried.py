@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
@@ -24,16 +25,18 @@ NO_OTHER = "the rules gave no other layout of it"
 """Of a structure to which rules may apply, and did not."""
 
 
-def with_untried(verdict: Verdict, seen: Observation, tried: Collection[Candidate]) -> Verdict:
+def with_untried(
+    verdict: Verdict, seen: Observation, tried: Collection[Candidate], unfit: Mapping[str, str] = MappingProxyType({})
+) -> Verdict:
     """``verdict``, where it is a ``keep`` with a sentence on each part of what the call touches that was not tried.
-    ``tried`` are the candidates that were measured. That plain arrays gain nothing by another start says nothing of what
-    rules could arrange."""
+    ``tried`` are the candidates that were measured, ``unfit`` structures for whose layouts the code cannot be re-indexed and
+    why. That plain arrays gain nothing by another start says nothing of what rules could arrange."""
     only = bool(tried) and all(ALIGN in one.families for one in tried)
     verdict = _left_to_rules(verdict) if only and verdict.action == "undecided" else verdict
     starts = only and verdict.action == "keep"
     asked = msgspec.structs.replace(verdict, reason=Reason.NO_RULE_APPLIES) if starts else verdict
     told = doubt_own(doubt_unknown(doubt_steps(doubt_sparse(asked, seen, tried), seen.derived), seen), seen)
-    told = with_plain_reasons(doubt_scattered(told, seen), seen)
+    told = with_plain_reasons(doubt_unfit(doubt_scattered(told, seen), seen, unfit), seen)
     return msgspec.structs.replace(told, reason=verdict.reason) if starts and told.action == "keep" else told
 
 
@@ -65,6 +68,17 @@ def _beside(verdict: Verdict, text: str, reason: Reason = Reason.NOT_ALL_TRIED) 
         but = " but with another start" if verdict.about is not None else ""
         return undecided(reason, f"no layout was measured{but}. Not tried: {text}")
     return msgspec.structs.replace(verdict, text=f"{verdict.text} Not tried: {text}")
+
+
+def doubt_unfit(verdict: Verdict, seen: Observation, unfit: Mapping[str, str]) -> Verdict:
+    """Tells of structures with other layouts by the rules, which the code could not be re-indexed for."""
+    parts = accesses_of(seen)
+    found = sorted((s for s in seen.structures if s.id in unfit and matters(seen, s)), key=lambda s: -parts[s.id])
+    if verdict.action != "keep" or not found:
+        return verdict
+    total = max(sum(parts.values()), 1)
+    each = (f"`{s.name}` ({parts[s.id] / total:.0%} of the accesses): {unfit[s.id]}" for s in found)
+    return _beside(verdict, f"any layout of {'; '.join(each)}.")
 
 
 def doubt_scattered(verdict: Verdict, seen: Observation) -> Verdict:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from layout_advise import machine
 from layout_advise.errors import NotLiftedError, RemapError
@@ -36,6 +36,8 @@ class Proposed:
     seen: Observation
     source: Source | NotLiftedError
     candidates: tuple[Candidate, ...]
+    unfit: Mapping[str, str] = field(default_factory=dict)
+    """By the id of each structure with layouts for none of which the code can be re-indexed, why not."""
 
 
 def proposed(
@@ -48,43 +50,46 @@ def proposed(
 ) -> Proposed:
     """At most ``budget`` candidates; ``temporary``: of layouts that exist during a call only. ``beside`` are calls of other
     regions that use the structures."""
-    unfit = refused(seen, source) if isinstance(source, Source) else frozenset()
+    unfit = refused(seen, source) if isinstance(source, Source) else {}
     shared = shared_indices(source.code.elements, source.trace, seen.structures) if isinstance(source, Source) else ()
     found = propose(seen, budget, unfit, shared, beside)
     if temporary:  # a copy that only begins elsewhere is none that anybody makes around a call
         found = tuple(c for c in found if ALIGN not in c.families)
-    return Proposed(seen, source, tuple(replace(c, temporary=temporary) for c in found))
+    return Proposed(seen, source, tuple(replace(c, temporary=temporary) for c in found), unfit)
 
 
 MOST_PLANNED = 8
 """So many layouts of a structure, of all kinds, are tried before it is given up."""
 
 
-def refused(seen: Observation, source: Source) -> frozenset[str]:
-    """Ids of the structures whose layouts the lifted code cannot be re-indexed for, where several could be re-laid together:
-    one that cannot would keep the others from being measured."""
+def refused(seen: Observation, source: Source) -> dict[str, str]:
+    """By its id why the lifted code cannot be re-indexed for the layouts of a structure, where several could be re-laid
+    together: one that cannot would keep the others from being measured."""
     each = [alone((one,)) for one in in_whole_lines(seen.structures)]
     each += [one for one in propose(replace(seen, exchanged=()), 1000) if ALIGN not in one.families]
     own: dict[str, list[Candidate]] = {}
     for one in each:
         if len(one.relayouts) == 1:
             own.setdefault(one.relayouts[0].structure.id, []).append(one)
-    found = set()
+    found: dict[str, str] = {}
     for name, candidates in own.items():
         may_be_alone = len(own) == 1 and ALIGN not in candidates[-1].families
-        if not may_be_alone and not any(_can_be_planned(one, seen, source) for one in spread(candidates, MOST_PLANNED)):
-            found.add(name)
-    return frozenset(found)
+        problems = (_problem(one, seen, source) for one in spread(candidates, MOST_PLANNED))
+        first = next(problems)
+        if not may_be_alone and first and all(problems):
+            found[name] = first
+    return found
 
 
-def _can_be_planned(candidate: Candidate, seen: Observation, source: Source) -> bool:
+def _problem(candidate: Candidate, seen: Observation, source: Source) -> str:
+    """Why the code cannot be re-indexed for a layout; empty where it can."""
     name = Variant(candidate.relayouts[0].structure.id)
     form, trace = source.code.of(Recipe(name, candidate), seen.trace, seen.structures)
     try:
         plan(form, candidate, bind(form, trace, seen.structures))
-    except RemapError:
-        return False
-    return True
+    except RemapError as error:
+        return error.why or error.what
+    return ""
 
 
 def propose(

@@ -274,6 +274,8 @@ def _not_blind(search: Search, told: Looked, others: Sequence[Looked]) -> Looked
     regions = [*(one.case.profiled for one in unanswered), *(region for region, _ in search.failed)]
     rows = [*(row_of(one) for one in unanswered), *(failed_row(region, error) for region, error in search.failed)]
     report = told.studied.report
-    beside = share_beside(told.case.profiled, regions, search.start.main)
+    known, main = [one.case.profiled for one in others if one not in unanswered], search.start.main
+    beside = share_beside(told.case.profiled, [*known, *regions], main)
+    beside -= share_beside(told.case.profiled, known, main) if known else 0.0  # a loop in a function is known by itself
     verdict = with_passed_over(report.verdict, told.case.profiled.name, report.share, rows, beside)
     return _with(told, msgspec.structs.replace(report, verdict=verdict))

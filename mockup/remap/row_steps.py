@@ -18,6 +18,8 @@ from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.mockup.evidence.streams import expand_array
 from layout_advise.mockup.ir.lifted import Imm, Let, Linear, Operand, Val
 
+MOST_LOOKED_AT = 1 << 22
+"""So many accesses of a reference tell how it goes over rows."""
 MOST_KNOWN = 4096
 """Of so many accesses it is kept how they go over rows."""
 
@@ -118,7 +120,7 @@ def rows_of(stream: Stream | None, structure: Structure) -> RowsSeen:
 
 
 def _found(stream: FoldedStream, structure: Structure) -> RowsSeen:
-    rest = expand_array(stream).astype(np.int64) - structure.base
+    rest = expand_array(stream)[:MOST_LOOKED_AT].astype(np.int64) - structure.base
     ahead: list[int] = []
     still: list[int | None] = []
     turned = np.append(True, np.zeros(max(0, rest.size - 1), bool))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from layout_advise.reports.model.candidate import Interval
@@ -69,6 +70,13 @@ def listing(names: Sequence[str], most: int = MOST_NAMES) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} more"
+
+
+def as_arrays(names: Sequence[str]) -> list[str]:
+    """``names`` of fields, with the numbers of an array as one name where there are many: ``xr[...]``."""
+    heads = [name.rpartition("[")[0] if name.endswith("]") else "" for name in names]
+    many = {head for head, count in Counter(heads).items() if head and count >= MOST_NAMES}
+    return list(dict.fromkeys(f"{head}[...]" if head in many else name for name, head in zip(names, heads, strict=True)))
 
 
 def digits(value: float) -> int:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 import msgspec
 
 from layout_advise.reports.model.structure import FieldUse, SharedLines, StructureReport, UserReport
-from layout_advise.reports.words.quantities import listing, number, size
+from layout_advise.reports.words.quantities import as_arrays, listing, number, size
 
 
 def users(structure: StructureReport) -> str:
@@ -37,7 +37,7 @@ def _list_users(found: Sequence[UserReport]) -> str:
 
 def _used(user: UserReport) -> str:
     kind = "writes" if not user.reads else "reads and writes" if user.writes else "reads"
-    return f"{kind} {listing(user.fields, 5)}"
+    return f"{kind} {listing(as_arrays(user.fields), 5)}"
 
 
 def user_place(user: UserReport) -> str:

@@ -15,6 +15,7 @@ from layout_advise.reports.exports.sarif import sarif
 from layout_advise.reports.model.contract import PassedOver, Profile, Report
 from layout_advise.reports.pages import html, terminal
 from layout_advise.reports.words.brief_names import MOST, MOST_PLAIN, brief, long_names, readable
+from layout_advise.reports.words.quantities import as_arrays
 from tests.support.sample_report import report
 
 MATRIX = "Eigen::Matrix<double, -1, -1, 0, -1, -1>"
@@ -110,3 +111,10 @@ def test_exports_for_reading_are_short_and_data_is_whole() -> None:
     assert readable(report()) is not shown
     assert readable(shown).hotspots[0].candidates[1].change == shown.hotspots[0].candidates[1].change
     assert len(readable(shown).passed_over[0].text) < 3 * MOST
+
+
+def test_the_numbers_of_an_array_are_one_name_where_there_are_many() -> None:
+    """lame: "reads xr[0], xr[1], xr[2], xr[3] and 380 more"."""
+    assert as_arrays(["n", *(f"xr[{k}]" for k in range(384)), "sum"]) == ["n", "xr[...]", "sum"]
+    assert as_arrays([f"position[{k}]" for k in range(3)]) == [f"position[{k}]" for k in range(3)]
+    assert as_arrays([f"cell[{k}].x" for k in range(9)]) == [f"cell[{k}].x" for k in range(9)]

@@ -174,6 +174,20 @@ def test_elements_that_fill_their_lines_are_not_picked_out(
     assert with_untried(keep, replace(seen, filled={"s0": filled}), ()).reason == told
 
 
+@pytest.mark.parametrize(("reason", "told"), [("no-rule-applies", "not-all-tried"), ("no-gain", "no-gain")])
+def test_structures_whose_layouts_could_not_be_written_are_told(
+    reason: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """metis: "no layout rule applies" to a heap of records with 32 % of the accesses, none of whose layouts could be."""
+    monkeypatch.setattr("layout_advise.machine.caches", lambda: {(1, "Data"): 512})
+    seen = observed((1000, 100), None)
+    keep = Verdict("keep", None, None, reason, "Keep it.")
+    verdict = with_untried(keep, seen, (), {"s0": "a pointer changes in the inner loop"})
+    assert verdict.reason == told
+    assert "Not tried: any layout of `a0` (91% of the accesses): a pointer changes in the inner loop." in verdict.text
+    assert with_untried(keep, seen, (), {}).reason == reason
+
+
 def test_nothing_is_timed_where_it_could_tell_nothing() -> None:
     unclear = observed((1000, 100), "the accesses fit no regular grid")
     verdict = without_hope(unclear, ())
