@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -248,6 +249,7 @@ def main() -> int:
         Condition(program, arguments.flags, arguments.budget, arguments.neighbour, which_commit())
         for program in arguments.only or PROGRAMS
     }
+    subprocess.run(["make", "-s", "-C", str(ROOT / "examples"), "all"], check=True)
     with neighbour(arguments.neighbour):
         for of in sorted(sought, key=lambda one: one.program):
             missing = arguments.decisions - sum(row.of == of for row in read(KEPT))
