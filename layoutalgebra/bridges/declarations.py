@@ -38,7 +38,7 @@ def _declare_field(field: Field, name: str, count: str = "") -> str:
     if field.type in _FORTRAN:
         return f"{_FORTRAN[field.type]} {name}{count}"
     kind, bracket, number = (field.type or "").rstrip("]").partition("[")
-    if bracket:  # an array that is one field
+    if kind and bracket and number.isdigit():  # an array that is one field
         return _declare_field(replace(field, type=kind, bytes=field.bytes // int(number)), name, f"{count}[{number}]")
     if field.bytes in _SIZED:
         return f"{_SIZED[field.bytes]} {name}{count}"

@@ -57,10 +57,8 @@ class SiteIndices(Text):
 
     def element_at(self, site: Site) -> str:
         """The place of the element at a site in the old layout: from where that begins, or its address."""
-        structure, digits = (
-            site.relayout.structure,
-            [self.digit(site.number, k) for k in range(len(site.relayout.structure.dims))],
-        )
+        structure = site.relayout.structure
+        digits = [self.digit(site.number, k) for k in range(len(structure.dims))]
         if structure.blocks:
             return f"la_element({among(structure)}, {structure.element_bytes}, {digits[0]})"
         return f"({' + '.join(f'{dim.stride} * {digit}' for dim, digit in zip(structure.dims, digits, strict=True))})"

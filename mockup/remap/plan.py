@@ -50,7 +50,7 @@ from layout_advise.mockup.remap.index_terms import IndexTerm, decompose, index_t
 from layout_advise.mockup.remap.moved_arrays import in_bytes, in_one, moves_as_one
 from layout_advise.mockup.remap.operand_levels import Levels, is_loaded, read_again
 from layout_advise.mockup.remap.picked_fields import array_field, moves_in_field, picked_fields
-from layout_advise.mockup.remap.row_steps import Given, row_steps, rows_of, runs_on
+from layout_advise.mockup.remap.row_steps import Given, RowsSeen, row_steps, rows_of, runs_on
 from layout_advise.mockup.remap.tested_ranges import tested_names, untaken_places
 
 
@@ -209,7 +209,7 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
             offset = element_offset(access, copies[key], relayout, binding, runs)
         walked = steps_of(binding.streams[key]) if key in binding.streams else ()
         reached = hull(binding.streams[key]) if key in binding.streams and key not in tested else None
-        ahead = rows_of(binding.streams.get(key), relayout.structure).ahead
+        ahead = _rows_seen(key, relayout, binding).ahead
         planner.place(
             access, chain, relayout, offset, runs, _SeenAs(key in tested, walked, held is not None, ahead, reached)
         )
@@ -218,10 +218,17 @@ def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> Remap
         digits = first_element(access, relayouts[names[key_of(access)]], binding)
         if digits is not None:
             firsts[access.uid] = digits
-    rows = ((a.uid, rows_of(binding.streams.get(key_of(a)), relayouts[names[key_of(a)]].structure)) for a, _ in moved)
+    rows = ((a.uid, _rows_seen(key_of(a), relayouts[names[key_of(a)]], binding)) for a, _ in moved)
     still = {uid: one.still for uid, one in rows if one.still}
     lows = dict(_lows(moved, relayouts, names, binding))
     return replace(planner.result(lifted), firsts=firsts, lows=lows, still=still)
+
+
+def _rows_seen(key: Key, relayout: Relayout, binding: Binding) -> RowsSeen:
+    """The rows of the structure that a reference was seen to go over; of one that touches others too, by its accesses to
+    this one."""
+    structure, parts = relayout.structure, binding.shared.get(key)
+    return rows_of(binding.streams.get(key) if parts is None else parts.get(structure.id), structure)
 
 
 def _lows(
