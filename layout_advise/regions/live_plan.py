@@ -165,12 +165,12 @@ def _layouts(one: StructurePlan, looked: Sequence[Looked]) -> list[str | None]:
     """The layout that each region has under the plan."""
     if one.candidate is not None:
         return [one.candidate] * len(looked)
-    symbols = [region.studied.report.symbol for region in looked]
+    names = [report.name or report.symbol for report in (region.studied.report for region in looked)]
     chosen: list[str | None] = []
-    for symbol in symbols:
-        used = {place.candidate for place in one.places if place.hotspot == symbol}
-        if len(used) > 1 or symbols.count(symbol) > 1:
-            raise NoTrialError(f"{symbol} would have several layouts in turn")
+    for name in names:
+        used = {place.candidate for place in one.places if place.hotspot == name}
+        if len(used) > 1 or names.count(name) > 1:
+            raise NoTrialError(f"{name} would have several layouts in turn")
         chosen.append(next(iter(used), None))
     return chosen
 

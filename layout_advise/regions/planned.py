@@ -241,7 +241,7 @@ def _places(seen: MeasuredRegions, rows: Sequence[OverRegions], way: PlannedWay)
     before = _before(steps)
     return tuple(
         PlanPlace(
-            seen.hotspots[region].symbol,
+            seen.hotspots[region].name or seen.hotspots[region].symbol,
             rows[layout - 1].candidate if layout else None,
             often,
             any(way.layouts[k] != layout for k in before[number]),

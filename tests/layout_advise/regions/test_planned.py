@@ -61,7 +61,8 @@ def planned(
 
 
 def test_one_layout_for_good_is_the_plan_where_all_gain() -> None:
-    plan = planned(region("spread", {1: 3.0, 2: 1.5}, 160), region("assign", {1: 2.0, 2: 1.0}, 1280), held=("pop",))
+    spread = msgspec.structs.replace(region("spread", {1: 3.0, 2: 1.5}, 160), symbol="_Z6spreadP5point")
+    plan = planned(spread, region("assign", {1: 2.0, 2: 1.0}, 1280), held=("pop",))
     assert plan is not None
     (one,) = plan.structures
     assert (one.action, one.candidate) == ("change", "c1")
