@@ -1,4 +1,4 @@
-"""The regions of a run, one after the other until one gives an answer.
+"""The regions of a run, one after the other until most of the samples have an answer.
 
 In comes the hotspot that sampling has chosen, out comes the region that the report is of, with those that gave no answer.
 ``several`` says which region is next, ``one`` makes the case of a region and takes its study up again where it asks for

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, takewhile
 
-import msgspec
-
-from layout_advise.choose.further_regions import Key, share_beside
+from layout_advise.choose.further_regions import Key
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
@@ -29,11 +27,11 @@ from layout_advise.regions.looked import (
     failed_row,
     near,
     near_failed,
+    not_blind,
     place_of,
     profiled_of,
     row_of,
     untold,
-    with_passed_over,
 )
 from layout_advise.regions.one import RunContext, study_in_time, watch
 from layout_advise.regions.over_regions import over_regions, with_regions
@@ -117,6 +115,10 @@ class Search:
             self.start.progress.note(f"no clear answer from {case.profiled.name}: {clause(found.reason)}")
         return found
 
+    def wants_more(self, regions: int) -> bool:
+        """Tells whether beside so many regions further ones are looked for: most of the samples have no answer yet."""
+        return regions < self.start.settings.regions and self.start.time.answered < CHOOSE.mostly_answered
+
     def leave(self, region: Profiled, given: Sequence[Candidate]) -> None:
         """Notes that there are no times of a region for these layouts of what it shares with others."""
         if given:
@@ -174,20 +176,36 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     enough = any(one.answers for one in kept) or excluded(start, kept)
     if not enough and (found := search.first_answer(elsewhere(start, profiled)) or search.advice(kept)) is not None:
         kept.append(found)
+    kept += _further(search, elsewhere(start, profiled), kept)
     if not kept:
         raise search.failed[0][1]
     table, kept, plan = _over_regions(search, kept)
-    told = max(kept, key=lambda one: (one.answers and one.studied.report.verdict.action == "change", *one.worth))
+    told = max(kept, key=lambda one: (one.changes, *one.worth))
     others = [one for one in kept if one is not told]
     rows = [*(failed_row(p, error) for p, error in search.failed), *(row_of(one) for one in passed)]
     rows += [row_of(one) for one in search.tried]
     rows += untold(search.left_out, rows, [told, *others])
     first, *rest = with_shares(start, [told, *others])
-    first = _not_blind(search, first, [*others, *passed])
+    first = not_blind(start.main, first, [*others, *passed], search.failed)
     if first.reason == Reason.PASSED_OVER and (larger := _largest_open(others, told.case.profiled.share)) is not None:
         first, *rest = with_shares(start, [larger, *(one for one in kept if one is not larger)])
     first = for_program(start, first, rest, rows)
     return Told(first.case, first.studied, tuple(rows), tuple(rest), table, plan)
+
+
+def _further(search: Search, waiting: Iterable[Profiled], kept: Sequence[Looked]) -> list[Looked]:
+    """Beside the regions kept, of which one has an answer, those ``waiting`` that give one, as long as most of the samples
+    have none and there is time."""
+    start, found = search.start, list[Looked]()
+    known = [one.case.profiled for one in kept]
+    plain = {row.name for row in search.left_out if row.reason == Reason.NO_RULE_APPLIES}
+    while any(one.answers for one in kept) and search.wants_more(len(kept) + len(found)):
+        new = (region for region in waiting if region.name not in plain and not nested(region, known, start.main))
+        if (one := search.first_answer(new)) is None:
+            break
+        found.append(one)
+        known.append(one.case.profiled)
+    return found
 
 
 def _largest_open(looked: Sequence[Looked], share: float) -> Looked | None:
@@ -266,16 +284,3 @@ def _over_regions(
 
 def _with(one: Looked, report: HotspotReport) -> Looked:
     return replace(one, studied=replace(one.studied, report=report))
-
-
-def _not_blind(search: Search, told: Looked, others: Sequence[Looked]) -> Looked:
-    """The region to tell; its ``keep`` says nothing where most of the program's time was passed over."""
-    unanswered = [one for one in others if one.studied.report.verdict.action == "undecided"]
-    regions = [*(one.case.profiled for one in unanswered), *(region for region, _ in search.failed)]
-    rows = [*(row_of(one) for one in unanswered), *(failed_row(region, error) for region, error in search.failed)]
-    report = told.studied.report
-    known, main = [one.case.profiled for one in others if one not in unanswered], search.start.main
-    beside = share_beside(told.case.profiled, [*known, *regions], main)
-    beside -= share_beside(told.case.profiled, known, main) if known else 0.0  # a loop in a function is known by itself
-    verdict = with_passed_over(report.verdict, told.case.profiled.name, report.share, rows, beside)
-    return _with(told, msgspec.structs.replace(report, verdict=verdict))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from layout_advise.choose.further_regions import Key, callers, key_of, others
+import msgspec
+
+from layout_advise.choose.further_regions import Key, callers, key_of, others, share_beside
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.decide.verdict import undecided
@@ -18,6 +20,7 @@ from layout_advise.reports.model.contract import OverRegions, PassedOver
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.reports.model.plan import ProgramPlan
 from layout_advise.reports.words.hotspot_words import unsaid
+from layout_advise.tracer.program.binary import ElfBinary
 
 LOOPS_MAY_DO = frozenset(
     (
@@ -57,6 +60,11 @@ class Looked:
     def answers(self) -> bool:
         """Tells whether the verdict is an answer that rests on measured times."""
         return self.studied.report.verdict.action != "undecided" and self.reason in MEASURED
+
+    @property
+    def changes(self) -> bool:
+        """Tells whether the answer is to change the layout."""
+        return self.answers and self.studied.report.verdict.action == "change"
 
     @property
     def has_times(self) -> bool:
@@ -156,3 +164,19 @@ def with_passed_over(verdict: Verdict, name: str, share: float, passed: Sequence
         f"{unsaid(hottest.text)} Of {name} ({share:.0%}): {verdict.text}"
     )
     return undecided(Reason.PASSED_OVER, text)
+
+
+def not_blind(
+    main: ElfBinary, told: Looked, others: Sequence[Looked], failed: Sequence[tuple[Profiled, LayoutAdviseError]]
+) -> Looked:
+    """The region to tell, ``others`` beside it; its ``keep`` says nothing where most of the program's time was passed
+    over."""
+    unanswered = [one for one in others if one.studied.report.verdict.action == "undecided"]
+    regions = [*(one.case.profiled for one in unanswered), *(region for region, _ in failed)]
+    rows = [*(row_of(one) for one in unanswered), *(failed_row(region, error) for region, error in failed)]
+    report, profiled = told.studied.report, told.case.profiled
+    known = [one.case.profiled for one in others if one not in unanswered]
+    beside = share_beside(profiled, [*known, *regions], main)
+    beside -= share_beside(profiled, known, main) if known else 0.0  # a loop in a function is known by itself
+    verdict = with_passed_over(report.verdict, profiled.name, report.share, rows, beside)
+    return replace(told, studied=replace(told.studied, report=msgspec.structs.replace(report, verdict=verdict)))

@@ -5,13 +5,11 @@ Which of them comes next follows from why the last one failed (``docs/decisions/
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-import msgspec
-
-from layout_advise.choose.further_regions import Key, share_beside
+from layout_advise.choose.further_regions import Key
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.errors import LayoutAdviseError, ProgramError, SnapshotError, TraceError
@@ -26,16 +24,16 @@ from layout_advise.regions.looked import (
     failed_row,
     near,
     near_failed,
+    not_blind,
     place_of,
     profiled_of,
     row_of,
     untold,
-    with_passed_over,
 )
 from layout_advise.regions.one import RunContext, study_in_time, watch
 from layout_advise.regions.run_seconds import run_seconds
 from layout_advise.regions.survey import Surveyed, regions_beside, survey
-from layout_advise.regions.whole import apart, excluded, for_program, with_shares
+from layout_advise.regions.whole import apart, excluded, for_program, nested, with_shares
 from layout_advise.reports.words.reason_words import clause
 
 
@@ -56,17 +54,19 @@ def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
 
 
 def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told | None:
-    """The first region that gives an answer; those that failed before are not looked at again."""
+    """The first region that gives an answer, and as long as most of the samples have none and there is time, further ones;
+    those that failed before are not looked at again."""
     settings = start.settings
     seconds = run_seconds(settings.budget, (profiled.share,))
     looked: list[Looked] = []
+    answered: list[Profiled] = []
     failed = list(surveyed.failed)
     seen = any(place_of(case.profiled) == place_of(profiled) for case in surveyed.cases)
     first: tuple[Profiled, ...] = () if seen else (profiled,)
     waiting: Iterator[Profiled | Case] = chain(first, surveyed.cases, elsewhere(start, profiled))
     known: set[tuple[Key, int]] = {place_of(one) for one, _ in failed}
-    for _ in range(CHOOSE.most_regions):
-        one = next((region for region in waiting if place_of(region) not in known), None)
+    while len(looked) + len(failed) < CHOOSE.most_regions + len(surveyed.failed) + len(answered):
+        one = next((region for region in waiting if _is_new(start, region, known, answered)), None)
         if one is None or (known and start.time.is_over(seconds.of(profiled_of(one).share))):
             break
         known.add(place_of(one))
@@ -90,34 +90,37 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
             return None
         looked.append(Looked(case, studied))
         seconds = seconds.after(studied.took)
-        if looked[-1].answers or excluded(start, apart(looked, start.main)):
+        if looked[-1].answers:
+            answered.append(case.profiled)
+            start.time.answered += case.profiled.share
+        else:
+            start.progress.note(f"no clear answer from {case.profiled.name}: {clause(looked[-1].reason)}")
+            waiting = chain(near(start, looked[-1]), waiting)
+        enough = start.time.answered >= CHOOSE.mostly_answered or len(answered) >= settings.regions
+        if enough or excluded(start, apart(looked, start.main)):
             break
-        start.progress.note(f"no clear answer from {case.profiled.name}: {clause(looked[-1].reason)}")
-        waiting = chain(near(start, looked[-1]), waiting)
     if not looked:
         raise failed[0][1]
     return _outcome(start, looked, failed)
 
 
+def _is_new(
+    start: RunContext, region: Profiled | Case, known: Collection[tuple[Key, int]], answered: Sequence[Profiled]
+) -> bool:
+    """Tells whether a region was not looked at yet, and is none of those with an answer in other bounds."""
+    return place_of(region) not in known and not nested(profiled_of(region), answered, start.main)
+
+
 def _outcome(start: RunContext, looked: Sequence[Looked], failed: Sequence[tuple[Profiled, LayoutAdviseError]]) -> Told:
-    """The region that tells most; of several the first."""
-    told = max(looked, key=lambda one: one.worth)
-    passed = [one for one in looked if one is not told]
-    rows = [failed_row(p, error) for p, error in failed]
-    rows += [row_of(one) for one in passed]
-    # where no layout rule applies, that is an answer, although it needs no times
-    unanswered = [one for one in passed if one.studied.report.verdict.action == "undecided"]
-    regions = [*(one.case.profiled for one in unanswered), *(one for one, _ in failed)]
-    beside = share_beside(told.case.profiled, regions, start.main)
-    report = told.studied.report
-    blind = [row for row in rows if row.reason != Reason.NO_RULE_APPLIES]
-    verdict = with_passed_over(report.verdict, told.case.profiled.name, report.share, blind, beside)
-    studied = replace(told.studied, report=msgspec.structs.replace(report, verdict=verdict))
-    told = replace(told, studied=studied)
-    measured = [one for one in apart([told, *passed], start.main) if one is not told]
-    whole = for_program(start, told, measured, rows)
-    if whole.reason != Reason.NO_PROGRAM_GAIN:
-        return Told(told.case, told.studied, tuple(rows))
-    told, *measured = with_shares(start, [whole, *measured])
-    names = {one.case.profiled.name for one in measured}
-    return Told(told.case, told.studied, tuple(row for row in rows if row.name not in names), tuple(measured))
+    """The region that tells most, of several the first, the others with an answer beside it, and those without one."""
+    told = max(looked, key=lambda one: (one.changes, *one.worth))
+    others = [one for one in looked if one is not told]
+    rows = [*(failed_row(region, error) for region, error in failed), *(row_of(one) for one in others if not one.answers)]
+    told = not_blind(start.main, told, others, failed)
+    measured = [one for one in apart([told, *others], start.main) if one is not told]
+    told = for_program(start, told, measured, rows)
+    # what the program cannot gain rests on the others that were measured, too
+    rests = told.reason == Reason.NO_PROGRAM_GAIN
+    told, *beside = with_shares(start, [told, *(one for one in measured if rests or one.answers)])
+    names = {one.case.profiled.name for one in beside}
+    return Told(told.case, told.studied, tuple(row for row in rows if row.name not in names), tuple(beside))

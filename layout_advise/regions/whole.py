@@ -164,10 +164,12 @@ def excluded(start: RunContext, looked: Sequence[Looked]) -> bool:
 
 
 def apart(looked: Sequence[Looked], main: ElfBinary) -> list[Looked]:
-    """Of regions that may lie in each other those of which is known what layouts gain, the first of each nest."""
+    """Of regions that may lie in each other those with an answer, or of which is known what layouts gain, the first of each
+    nest."""
     found: list[Looked] = []
     for one in looked:
-        if is_known(one.studied.report) and not nested(one.case.profiled, [f.case.profiled for f in found], main):
+        known = one.answers or is_known(one.studied.report)
+        if known and not nested(one.case.profiled, [f.case.profiled for f in found], main):
             found.append(one)
     return found
 
