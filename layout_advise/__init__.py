@@ -2,9 +2,9 @@
 
 ``cli`` parses and catches errors, ``commands/`` holds a file a subcommand. ``checks`` looks at the program before anything
 runs, ``rundir`` opens the run directory (``workspace`` is a region's part of it), ``pipeline`` samples and writes the
-report, ``regions/`` goes from one region to the next until most of the samples have one; ``road`` goes through the stages of one:
-``choose/`` → ``observe/`` → ``propose/`` → ``build/`` → ``verify/`` → ``measure/`` → ``decide/`` → ``describe/``. Each stage
-takes frozen values of the stages before it and returns one.
+report, ``regions/`` goes from one region to the next until most of the samples have an answer; ``road`` goes through the
+stages of one: ``choose/`` → ``observe/`` → ``propose/`` → ``build/`` → ``verify/`` → ``measure/`` → ``decide/`` →
+``describe/``. Each stage takes frozen values of the stages before it and returns one.
 ``further_calls`` compares mock-ups at other calls, ``static_program`` only traces. ``config`` (settings), ``machine``
 (cores, caches), ``reasons`` (a verdict's stable words), ``policies`` (the limits of all stages), ``progress`` and
 ``errors`` serve all of them. ``notebook/`` is the tool in Jupyter, from which ``open`` and ``trace`` here come.
