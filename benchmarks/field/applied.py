@@ -59,7 +59,7 @@ def field(name: str, only: Sequence[str] = ()) -> dict[str, Any]:
     row = next(one for one in tomllib.loads((FIELD / "field.toml").read_text())["program"] if one["name"] == name)
     with tempfile.TemporaryDirectory(prefix="apply-") as work:
         here = Path(work).resolve()
-        tree = _prepared(row, here)
+        tree = prepared(row, here)
         old = trees.copied(tree, here / "old")
         trees.built(_logged(old, here))
         arguments = tuple(shlex.split(row["run"].replace("$LIST", str(FIELD)).replace("$INPUT", "."))[1:])
@@ -75,12 +75,12 @@ def field(name: str, only: Sequence[str] = ()) -> dict[str, Any]:
     return {"program": name, "types": types}
 
 
-def _prepared(row: Mapping[str, Any], work: Path) -> trees.SourceTree:
+def prepared(row: Mapping[str, Any], work: Path) -> trees.SourceTree:
     """A copy of the program's sources and input, with its command; drivers are a part of it."""
     flags_name, flags = next(iter(row["flags"].items()))
     root = work / "tree"
     built = FETCHED / row["name"] / f"build-{flags_name}"
-    shutil.copytree(built, root, symlinks=True, ignore=shutil.ignore_patterns("*.o"))
+    shutil.copytree(built, root, symlinks=True, ignore=shutil.ignore_patterns("*.o", "*.lo"))
     shutil.copytree(FETCHED / row["name"] / "input", root, symlinks=True, dirs_exist_ok=True)
     shutil.copytree(FIELD / "drivers", root / "list" / "drivers")
     shutil.copy(FIELD / "compilers.sh", root / "list")
