@@ -49,7 +49,7 @@ def without_small(verdict: Verdict, seen: Observation) -> Verdict:
         return verdict
     text = "Keep it: no layout rule applies to what the hotspot touches beyond what the first cache holds."
     why = unsaid(verdict.text).removesuffix("; the ranking is by modelled traffic only.")
-    return Verdict("keep", None, None, Reason.NO_RULE_APPLIES, f"{text} Of what it holds {why}.")
+    return Verdict("keep", None, None, Reason.NO_RULE_APPLIES, f"{text} Of what that cache holds {why}.")
 
 
 def _left_to_rules(verdict: Verdict) -> Verdict:
