@@ -94,6 +94,7 @@ def part(title: str, report: FarmReport) -> list[str]:
     if not report.rows:
         return ["", f"## {title}", "", "Not run yet."]
     machines = sorted({f"{row.machine} ({row.cpu})" for row in report.rows})
+    programs = {row.program for row in report.rows}
     days = sorted({row.created[:10] for row in report.rows if row.created})
     return [
         "",
@@ -109,7 +110,9 @@ def part(title: str, report: FarmReport) -> list[str]:
         "",
         "### Where the samples are",
         "",
-        *samples.table({row.program for row in report.rows}),
+        *samples.table(programs),
+        "",
+        *samples.summed_up(programs),
     ]
 
 

@@ -1,7 +1,8 @@
 """Where the samples of the field's programs went: ``python benchmarks/field/samples.py [NAME ...]``.
 
 For each program the part of its samples in regions with a measured answer, in regions that were measured and left open, in
-regions to whose data no layout rule applies, in others, by reason, and in those that were not looked at.
+regions to whose data no layout rule applies, in others, by reason, and in those that were not looked at. Then how wide the
+intervals of the answers are, and in which programs a layout ran in the program itself.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from statistics import median
 
 from layout_advise.farm.rows import is_measured
 from layout_advise.reports.model.contract import Report, decode
@@ -45,13 +47,47 @@ def parts(report: Report) -> dict[str, float]:
 
 def table(names: Collection[str]) -> list[str]:
     """A line for each run of these programs (of all, where none is named), and the mean of them, as Markdown."""
-    found = {file.parent.name: parts(decode(file.read_bytes())) for file in sorted(RUNS.glob("*/*/report.json"))}
-    found = {run: one for run, one in found.items() if not names or run.partition(".")[0] in names}
+    found = {run: parts(report) for run, report in reports(names).items()}
     kinds = sorted({kind for one in found.values() for kind in one})
     mean = {kind: sum(one.get(kind, 0.0) for one in found.values()) / len(found) for kind in kinds}
     lines = ["| program | where its samples are |", "|---|---|"]
     lines += [f"| {run} | {told(one)} |" for run, one in found.items()]
     return [*lines, f"| **mean** | {told(mean)} |"]
+
+
+def reports(names: Collection[str]) -> dict[str, Report]:
+    """The report of each run of these programs (of all, where none is named)."""
+    found = {file.parent.name: file for file in sorted(RUNS.glob("*/*/report.json"))}
+    return {run: decode(file.read_bytes()) for run, file in found.items() if not names or run.partition(".")[0] in names}
+
+
+def widths(found: Mapping[str, Report]) -> list[float]:
+    """Of each region with a measured answer, the length of the interval told over its middle."""
+    regions = [region for report in found.values() for region in report.hotspots if kind(region) == "answered"]
+    intervals = [region.verdict.interval for region in regions if region.verdict.interval is not None]
+    return [(one.hi - one.lo) / one.median for one in intervals]
+
+
+def live(found: Mapping[str, Report]) -> list[str]:
+    """The runs in which a layout ran in the program itself, which ended and printed as ordinarily."""
+    return [
+        run
+        for run, report in found.items()
+        if any(one.live is not None for region in report.hotspots for one in region.candidates)
+        or (report.plan is not None and report.plan.trial is not None and report.plan.trial.speedup is not None)
+    ]
+
+
+def summed_up(names: Collection[str]) -> list[str]:
+    """The intervals' width and the layouts that ran in the program, as Markdown."""
+    found = reports(names)
+    wide, ran = widths(found), live(found)
+    lines = list[str]()
+    if wide:
+        lines.append(
+            f"Intervals of {len(wide)} regions with an answer: the median's length is {median(wide):.0%} of its middle."
+        )
+    return [*lines, f"A layout ran in the program itself, with the same output, in {len(ran)}: {', '.join(ran) or 'none'}."]
 
 
 def told(found: Mapping[str, float]) -> str:
@@ -61,4 +97,4 @@ def told(found: Mapping[str, float]) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join(table(sys.argv[1:])))
+    print("\n".join([*table(sys.argv[1:]), "", *summed_up(sys.argv[1:])]))
