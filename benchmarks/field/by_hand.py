@@ -3,8 +3,8 @@
 ``python benchmarks/field/by_hand.py [NAME ...]`` builds the program as it is and with the changes of ``by_hand.toml``, as
 ``make field`` has fetched it, runs both on its input (output and exit status have to be the same), and times the calls of
 the region and the whole programs in turn. ``--trace`` first has the tool trace the region, on this machine, in the same
-minutes. ``--build`` only builds, and compares the output; ``--table`` prints the rows that are there, which are in
-``benchmarks/results/by_hand/``.
+minutes. ``--build`` only builds, and compares the output; ``--retell`` looks the layouts up anew in the reports of earlier
+traces; ``--table`` prints the rows that are there, which are in ``benchmarks/results/by_hand/``.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from layout_advise.reports.model.hotspot import HotspotReport
 
 ROOT = FIELD.parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "by_hand"
+TRACES = FIELD / ".results" / "by_hand"
+"""The tool's run directories."""
 ROUNDS = 15
 """Processes of each program that are timed, in turn."""
 
@@ -73,13 +75,13 @@ def changed(tree: trees.SourceTree, edits: Sequence[Mapping[str, str]], to: Path
 
 def is_meant(candidate: CandidateReport, change: Mapping[str, Any], hotspot: HotspotReport) -> bool:
     """Tells whether a candidate is the layout that was written by hand: of that type alone, made by these rules, and with
-    so many arrays where ``arrays`` says so."""
+    so many arrays where ``arrays`` says so. Unused members may be in it or not."""
     types = {one.id: one.type or "" for one in hotspot.structures}
     own = [types.get(one, "") for one in candidate.structures]
     return (
         bool(own)
         and all(kind.startswith(change["type"]) for kind in own)
-        and set(candidate.families) == set(change["families"])
+        and set(candidate.families) - {"compact"} == set(change["families"]) - {"compact"}
         and candidate.block == change.get("block")
         and len(candidate.arrays) == change.get("arrays", len(candidate.arrays))
     )
@@ -96,13 +98,14 @@ def told(report: contract.Report, change: Mapping[str, Any]) -> dict[str, Any]:
     if not gains:
         return {"why": next((one.reason for one in meant if one.reason), "not among the layouts measured")}
     name, gain = max(gains, key=lambda one: one[1].median)
-    return {"id": name, "claimed": [gain.median, gain.lo, gain.hi], "action": hotspot.verdict.action}
+    claim = {"id": name, "claimed": [gain.median, gain.lo, gain.hi]}
+    return claim | {"action": hotspot.verdict.action, "share": hotspot.share}
 
 
 def traced(tree: trees.SourceTree, arguments: Sequence[str], region: str, to: Path) -> contract.Report:
-    """The tool's report of the region, or of all where that is not given, made now."""
+    """The tool's report of the region, made now."""
     command = [sys.executable, "-m", "layout_advise", "trace", "-q", "-f", "-o", str(to)]
-    words = [*command, *(("--hotspot", region) if region else ()), "--", str(tree.root / tree.program), *arguments]
+    words = [*command, "--hotspot", region, "--", str(tree.root / tree.program), *arguments]
     subprocess.run(words, cwd=tree.root / tree.cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return contract.read_report(to)
 
@@ -122,11 +125,18 @@ def row_of(change: Mapping[str, Any], given: argparse.Namespace) -> dict[str, An
         if given.build or row["differs"]:
             return row
         if given.trace:
-            row |= told(traced(old, arguments, change["region"], here / "run"), change)
+            row |= told(traced(old, arguments, change["region"], TRACES / change["program"]), change)
         done = timed(old, new, arguments, change["region"], exactly(given.rounds), here)
         row["program_gain"] = list(numbers(done.program))
         row["region_gain"] = list(numbers(done.region)) if done.region is not None else done.why
     return row
+
+
+def retold(change: Mapping[str, Any]) -> dict[str, Any]:
+    """The row that is there, with what the report that is there says of the layout."""
+    row = json.loads((RESULTS / f"{change['program']}.json").read_text())
+    row = {key: value for key, value in row.items() if key not in ("id", "claimed", "action", "why", "share")}
+    return row | told(contract.read_report(TRACES / change["program"]), change)
 
 
 def difference(one: trees.ProgramRun, other: trees.ProgramRun, told: str) -> str:
@@ -171,15 +181,17 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs; none: all")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="processes of each program (default: %(default)s)")
     parser.add_argument("--trace", action="store_true", help="have the tool trace the region first")
+    parser.add_argument("--retell", action="store_true", help="look the layouts up in the reports that are there")
     parser.add_argument("--build", action="store_true", help="build both, and compare their output")
     parser.add_argument("--table", action="store_true", help="print the rows that are there")
     given = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
+    TRACES.mkdir(parents=True, exist_ok=True)
     for change in () if given.table else changes():
         if given.names and change["program"] not in given.names:
             continue
         try:
-            row = row_of(change, given)
+            row = retold(change) if given.retell else row_of(change, given)
         except (LayoutAdviseError, ValueError) as error:
             print(f"{change['program']}: {error}", file=sys.stderr)
             continue

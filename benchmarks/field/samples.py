@@ -74,7 +74,7 @@ def live(found: Mapping[str, Report]) -> list[str]:
         run
         for run, report in found.items()
         if any(one.live is not None for region in report.hotspots for one in region.candidates)
-        or (report.plan is not None and report.plan.trial is not None and report.plan.trial.speedup is not None)
+        or any(p.trial is not None and p.trial.speedup is not None for p in (report.plan.structures if report.plan else ()))
     ]
 
 

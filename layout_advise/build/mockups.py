@@ -237,6 +237,7 @@ def _settings(recipe: Recipe, source: Source, compiler: Compiled, *, check: bool
         recipe.blocks,
         compiler.family.unrelated,
         bool(source.put),
+        reread=recipe.variant.form == "reread",
     )
 
 

@@ -22,6 +22,7 @@ from layout_advise.build.mockups import (
 from layout_advise.build.policy import BUILD
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
+from layout_advise.mockup.remap.reread_fields import is_apart
 from layout_advise.mockup.run.code_placement import same_loops
 from layout_advise.mockup.run.same_code import same_code
 from layout_advise.mockup.timing.variants import (
@@ -173,12 +174,15 @@ def build_ending(space: Workspace, built: Built, variant: Variant, general: bool
 
 
 def rebuild(space: Workspace, built: Built, variant: Variant, others: Sequence[Variant], *, places: bool) -> Built:
-    """The candidate ``variant`` and those of ``others`` with other code alignment and buffer offsets, and the candidate
-    without vector instructions; with ``places``, and where times may depend on these, also at other ones. What cannot be
-    built is left out; so are the scalar builds where no build has vector instructions."""
+    """The candidate ``variant`` and those of ``others`` with other code alignment and buffer offsets, the candidate without
+    vector instructions, and as one that reads again what a source might; with ``places``, and where times may depend on
+    these, also at other ones. What cannot be built is left out; so are the scalar builds where no build has vector
+    instructions."""
     source, recipe = built.source, built.mockups[variant].recipe
     wanted = [built.mockups[name].recipe for name in (variant, *others)]
     wanted.append(Recipe(variant.scalar, recipe.candidate))
+    if variant.promise == "plain" and recipe.candidate is not None and any(map(is_apart, recipe.candidate.relayouts)):
+        wanted.append(Recipe(variant.reread, recipe.candidate))
     if recipe.candidate is not None and recipe.candidate.block is not None and not tables_of(recipe.candidate):
         wanted.append(Recipe(IDENTITY_BLOCKS, blocks=recipe.candidate))
     fresh = [replace(r, checked=False, offset=BUILD.offset_again + head_of(r)) for r in wanted]
@@ -209,8 +213,11 @@ def head_of(recipe: Recipe) -> int:
 
 def worth_timing(built: dict[Variant, Path], best: Variant, kernel: str) -> dict[Variant, Path]:
     """``built`` without the scalar builds where these are the same programs as the others (there is no SIMD to tell from
-    the layout), and without an identity in blocks that is the same as the other."""
+    the layout), without an identity in blocks that is the same as the other, and without a candidate that reads again where
+    that makes no difference."""
     pairs = ((IDENTITY, SCALAR), (best, best.scalar))
+    if best.reread in built and same_program(built[best], built[best.reread], kernel):
+        built = {v: path for v, path in built.items() if v != best.reread}
     if IDENTITY_BLOCKS in built and IDENTITY in built and same_code(built[IDENTITY], built[IDENTITY_BLOCKS]):
         built = {v: path for v, path in built.items() if v != IDENTITY_BLOCKS}
     if all({one, other} <= set(built) and same_program(built[one], built[other], kernel) for one, other in pairs):

@@ -58,6 +58,7 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
             *_counting(one, around),
             *_place(one, timings, around),
             *_promise(one, results),
+            *_read_again(one, timings, around),
             *(_vectors(one, slowed, timings, around.mode) if slowed is not None else ()),
             *_indices(one, timings, around),
         ]
@@ -187,6 +188,17 @@ def _promise(one: Measured, results: Sequence[Measured]) -> list[Doubt]:
     if other is None or other.speedup is None or other.speedup.hi >= 1.0:
         return []
     return [Doubt("promises", other.speedup.lo, one.counted.hi, "with `restrict`, which tells the compiler more")]
+
+
+def _read_again(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
+    """The least gain of a source in the layout that reads again after each store to another array, as a compiler cannot tell
+    arrays behind pointers apart, though it can the members of a record; a mock-up keeps what the machine code has read once
+    (``docs/decisions/0132``)."""
+    again = timings.ratio(ORIGINAL, one.name.reread, around.mode) if one.name.promise == "plain" else None
+    if one.counted is None or one.net is not None or again is None or again.lo >= one.counted.lo:
+        return []
+    how = "written so that what it reads is read again after each store, which `restrict` or variables for it avoid"
+    return [Doubt("promises", again.lo, one.counted.hi, how)]
 
 
 @dataclass(frozen=True, slots=True)

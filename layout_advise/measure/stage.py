@@ -238,7 +238,7 @@ def time_built(
         return None
     if restores is None:
         return TimedAgain(times_again(times.bench, variants, unrolled, first, mode), has_vectors(variants))
-    variants = [v for v in variants if v.name != IDENTITY_BLOCKS]
+    variants = [v for v in variants if v.name not in (IDENTITY_BLOCKS, variant.reread)]
     vectors = has_vectors(variants)
     if not vectors and not any(v.name in variant.elsewhere for v in variants):
         return None

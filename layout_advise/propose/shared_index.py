@@ -16,7 +16,8 @@ from layout_advise.layoutalgebra.sets.nests import Stream
 from layout_advise.mockup.evidence.binding import Access, Binding, bind, key_of
 from layout_advise.mockup.evidence.streams import hull
 from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, Load, Store
-from layout_advise.mockup.remap.plan import RemapPlan, plan
+from layout_advise.mockup.remap.plan import plan
+from layout_advise.mockup.remap.sites import RemapPlan
 from layout_advise.tracer.trace.trace import Trace
 
 MOST_BOXES = 1000

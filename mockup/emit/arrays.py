@@ -10,7 +10,7 @@ from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.binding import Access, accesses, executed
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Item, Lifted, LiftedLoop, Load, Store
-from layout_advise.mockup.remap.plan import RemapPlan
+from layout_advise.mockup.remap.sites import RemapPlan
 
 SMALL = 16
 """Bits of the elements that many of make up a vector."""

@@ -10,7 +10,7 @@ from layout_advise.mockup.emit.c_text import among, link_text, within_text
 from layout_advise.mockup.evidence.binding import Binding, span
 from layout_advise.mockup.remap.conversion_view import FieldKey, view
 from layout_advise.mockup.remap.links import NO_LINKS, Links
-from layout_advise.mockup.remap.plan import RemapPlan
+from layout_advise.mockup.remap.sites import RemapPlan
 
 _BY = {"whole": "", "div": " / {}", "mod": " % {}"}
 _CELLS = {1: "la_i8", 2: "la_i16", 4: "la_i32", 8: "la_i64"}

@@ -18,7 +18,7 @@ from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Linear, Load, Operand, Prefetch, Store
 from layout_advise.mockup.remap.entered_indices import goes_on_alike
 from layout_advise.mockup.remap.field_runs import RunPiece
-from layout_advise.mockup.remap.plan import ElementPlace
+from layout_advise.mockup.remap.sites import ElementPlace
 
 _HINTS = {"t0": "0, 3", "": "0, 3", "t1": "0, 2", "t2": "0, 1", "nta": "0, 0", "w": "1, 3", "wt1": "1, 2"}
 """Of prefetches: whether the place will be written, and in how many levels of the cache it is to stay, as gcc has it."""
@@ -50,6 +50,9 @@ class MemoryWriter(ElementPlaces):
         if led is not None:
             self.put(f"{self.declare_code(load.value)} = {text};")
             text = link_text("decode", self.code_name(load.value), led)
+        elif load.uid in self.context.again:
+            self.names[load.value.number] = f"(({CTYPE[load.value.ty]})({text}))"
+            return
         self.put(f"{self.declare(load.value)} = {text};")
 
     def altered(self, load: Load, text: str) -> str:
@@ -102,7 +105,11 @@ class MemoryWriter(ElementPlaces):
 
     def cell_of(self, access: Access, place: ElementPlace | None, ty: str) -> str:
         """The memory type of an access in one piece; unaligned where it goes to other memory, too."""
-        return self.cell(access, ty) if place is None else _new_cell(place, place.pieces[0], ty)
+        if place is None:
+            return self.cell(access, ty)
+        cell, piece = _new_cell(place, place.pieces[0], ty), place.pieces[0]
+        typed = (place.relayout.structure.id, piece.map.field) in self.context.typed and not cell.endswith("_u")
+        return CTYPE[ty] if typed else cell
 
     def within(self, access: Access, place: ElementPlace, at: int = 0) -> str:
         """Whether the old address of byte ``at`` of an access is one of the structure's elements."""
@@ -112,7 +119,7 @@ class MemoryWriter(ElementPlaces):
         """The memory of the type ``cell`` at ``place``; in a record that an index picks as the member of a structure: gcc
         takes what is a constant behind a pointer to it for no gather."""
         element, _, offset = place.partition(" + ")
-        inside = element in self.elements.values() and offset.isdigit()
+        inside = element in self.elements.values() and offset.isdigit() and cell.startswith("la_")
         if inside and (cell.endswith("_u") or int(offset) % (int(cell.removeprefix("la_")[1:]) // 8) == 0):
             return f"LA_MEMBER({cell}, {element}, {offset})"
         return f"*({qualifier}{cell} *)({place})"

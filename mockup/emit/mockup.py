@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise import tracer
+from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Structure
 from layout_advise.mockup.emit.arrays import (
     field_pointers,
@@ -57,6 +58,7 @@ from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.remap.entered_indices import entered_sites, translated
 from layout_advise.mockup.remap.links import NO_LINKS, find_links
 from layout_advise.mockup.remap.plan import plan
+from layout_advise.mockup.remap.reread_fields import of_one_type, read_where_used
 from layout_advise.tracer.trace.trace import Trace
 
 PLAIN = EmitSettings()
@@ -93,10 +95,13 @@ def emit(
 ) -> Emitted:
     """Returns the C source of a mock-up; ``candidate`` None gives the identity.
 
-    Raises RemapError where an access does not decompose over the candidate's structure, NotVectorisedError where ``simd``
+    Raises RemapError where an access does not decompose over the candidate's structure, or nothing can be read again as
+    asked, NotVectorisedError where ``simd``
     or ``lanes`` is asked for and nothing in the hotspot can be told of or written so.
     """
     lifted, packs = _grouped(lifted, candidate, trace, structures, settings)
+    if settings.reread and packs.at:
+        raise RemapError("no mock-up that reads again", "several elements at once are vector statements")
     context = _context(lifted, candidate, trace, structures, settings)
     writer = _writer(context, packs, settings)
     writer.body(lifted.body)
@@ -146,6 +151,7 @@ def _context(
     plain = settings.variant == "plain"
     maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     misplaced = settings.wrong and settings.wrong != "values"
+    again = read_where_used(lifted.body, placed, frozenset(scope.hoisted)) if settings.reread else frozenset()
     return WriterContext(
         scope,
         placed,
@@ -168,6 +174,8 @@ def _context(
         simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
         entered={} if trace.threads else entered_sites(placed, lifted),
         links=find_links(lifted, placed, candidate, words=settings.put) if _with_links(settings, trace) else NO_LINKS,
+        again=again,
+        typed=of_one_type(lifted.body, placed) if again else frozenset(),
     )
 
 

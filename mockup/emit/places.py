@@ -10,7 +10,7 @@ from layout_advise.mockup.emit.writer_state import Cut
 from layout_advise.mockup.evidence.binding import Access
 from layout_advise.mockup.ir.lifted import Assign, Call, Let, LetLinear, LiftedLoop, Linear, Load, Store, Val
 from layout_advise.mockup.remap.field_runs import RunPiece
-from layout_advise.mockup.remap.plan import ElementPlace
+from layout_advise.mockup.remap.sites import ElementPlace
 
 
 class ElementPlaces(SiteIndices):

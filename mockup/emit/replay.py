@@ -16,7 +16,7 @@ from layout_advise.mockup.emit.frame import buffer_specs
 from layout_advise.mockup.emit.scope import identifier
 from layout_advise.mockup.evidence.touch_nest import Touch, TouchNest
 from layout_advise.mockup.remap.field_runs import uncovered
-from layout_advise.mockup.remap.index_terms import decompose
+from layout_advise.mockup.remap.indices.index_terms import decompose
 from layout_advise.tracer.trace.trace import Reference
 
 _MACROS = """#define LOAD(size, at) __asm__ volatile("" : : "r"(*(const la_i##size##_u *)(at)))

@@ -42,6 +42,10 @@ class EmitSettings:
     """A check build that ends its process at the first access whose place is not that of the map, those included that the
     layout leaves where they are; it records nothing."""
 
+    reread: bool = False
+    """What the hotspot never writes is read where it is used, as a source does that has no variables of its own for it
+    (:mod:`layout_advise.mockup.remap.reread_fields`)."""
+
     @property
     def turned(self) -> bool:
         """Returns whether iterations are to run side by side."""

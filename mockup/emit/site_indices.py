@@ -9,8 +9,8 @@ from layout_advise.mockup.emit.c_text import among
 from layout_advise.mockup.emit.writer_state import Text
 from layout_advise.mockup.ir.lifted import Linear, Val
 from layout_advise.mockup.remap.entered_indices import Entered
-from layout_advise.mockup.remap.plan import Site
-from layout_advise.mockup.remap.row_steps import Given
+from layout_advise.mockup.remap.indices.row_steps import Given
+from layout_advise.mockup.remap.sites import Site
 
 
 class SiteIndices(Text):

@@ -14,7 +14,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, fi
 from layout_advise.mockup.emit.arrays import FieldPointers
 from layout_advise.mockup.emit.frame import MOST_BUFFERS, PAGE, buffer_starts
 from layout_advise.mockup.emit.settings import EmitSettings
-from layout_advise.mockup.remap.plan import RemapPlan
+from layout_advise.mockup.remap.sites import RemapPlan
 
 MOST_BYTES = 1 << 30
 """Code reaches them within 2 GiB of itself, whatever the code model."""

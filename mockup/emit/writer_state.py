@@ -15,7 +15,7 @@ from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val, Var
 from layout_advise.mockup.remap.entered_indices import Entered
 from layout_advise.mockup.remap.links import NO_LINKS, Links, is_null
-from layout_advise.mockup.remap.plan import RemapPlan
+from layout_advise.mockup.remap.sites import RemapPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,10 @@ class WriterContext:
     entered: Mapping[int, Entered]
     """By site, the indices that the call brings along."""
     links: Links = NO_LINKS
+    again: frozenset[int] = frozenset()
+    """The loads that are made where their values are used."""
+    typed: frozenset[tuple[str, int]] = frozenset()
+    """The fields (structure id, number) that are arrays of one type to the compiler, and not memory of any type."""
 
 
 @dataclass(frozen=True, slots=True)

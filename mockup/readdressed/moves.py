@@ -29,7 +29,7 @@ from layout_advise.mockup.evidence.binding import Binding, Key, bind_references
 from layout_advise.mockup.evidence.streams import residues
 from layout_advise.mockup.readdressed.pieces import MovedPiece, words
 from layout_advise.mockup.remap.field_runs import uncovered
-from layout_advise.mockup.remap.plan import RemapPlan
+from layout_advise.mockup.remap.sites import RemapPlan
 from layout_advise.tracer.trace.trace import Reference, Trace
 
 RING = 1 << 64

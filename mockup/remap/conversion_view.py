@@ -17,7 +17,7 @@ from layout_advise.layoutalgebra.derive.structure import Candidate, Field, Relay
 from layout_advise.layoutalgebra.sets.nests import FoldedStream, Stream
 from layout_advise.mockup.evidence.binding import Binding, Key
 from layout_advise.mockup.evidence.streams import expand_array, residue
-from layout_advise.mockup.remap.plan import RemapPlan
+from layout_advise.mockup.remap.sites import RemapPlan
 
 MOST_WRITES = 1 << 24
 """Streams of more accesses are not written out: such a field is copied in as if it were read."""

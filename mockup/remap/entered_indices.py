@@ -14,7 +14,7 @@ from layout_advise.mockup.evidence.binding import Access, accesses
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted, Val
 from layout_advise.mockup.remap.links import NO_LINKS, Links
-from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan, Site
+from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan, Site
 
 MOST_ENTERED = 64
 """So many numbers a call brings along at most; what is beyond is made in the call."""

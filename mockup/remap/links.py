@@ -15,7 +15,7 @@ from layout_advise.mockup.evidence.binding import Access, access_bytes, accesses
 from layout_advise.mockup.evidence.pools import spans_of
 from layout_advise.mockup.ir.lifted import Assign, Imm, Let, Lifted, Load, Operand, Store, Val, Var, everything
 from layout_advise.mockup.remap.conversion_view import FieldKey
-from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan
+from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan
 
 POINTER = WORD = 8
 

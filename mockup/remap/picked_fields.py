@@ -10,8 +10,8 @@ from layout_advise.layoutalgebra.derive.structure import Field, Structure
 from layout_advise.mockup.ir.lifted import LiftedLoop, Linear, Operand, Val, Var
 from layout_advise.mockup.ir.linear_forms import signed
 from layout_advise.mockup.remap.field_runs import MOST_FIELDS, Run
-from layout_advise.mockup.remap.index_terms import decompose
-from layout_advise.mockup.remap.operand_levels import Levels
+from layout_advise.mockup.remap.indices.index_terms import decompose
+from layout_advise.mockup.remap.indices.operand_levels import Levels
 
 
 def picked_fields(terms: Sequence[tuple[Operand, int]], size: int, traced: frozenset[int] | None) -> tuple[Run, ...]:

@@ -10,26 +10,14 @@ every new address with the map applied to the old one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from layout_advise.errors import RemapError, RowsError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout
 from layout_advise.mockup.evidence.binding import Access, Binding, Key, accesses, grid_range, key_of, span
 from layout_advise.mockup.evidence.streams import hull, steps_of
-from layout_advise.mockup.ir.lifted import (
-    Atomic,
-    Imm,
-    Item,
-    Lifted,
-    LiftedLoop,
-    Linear,
-    Load,
-    Operand,
-    Store,
-    Val,
-    everything,
-)
+from layout_advise.mockup.ir.lifted import Atomic, Item, Lifted, LiftedLoop, Linear, Load, Operand, Store, everything
 from layout_advise.mockup.remap.element_fields import (
     covered_fields,
     described,
@@ -39,135 +27,15 @@ from layout_advise.mockup.remap.element_fields import (
     first_element,
     places_of,
 )
-from layout_advise.mockup.remap.field_runs import (
-    Run,
-    RunPiece,
-    distances,
-    even_moves,
-    runs_over_fields,
-)
-from layout_advise.mockup.remap.index_terms import IndexTerm, decompose, index_term
+from layout_advise.mockup.remap.field_runs import Run, RunPiece, distances, even_moves, runs_over_fields
+from layout_advise.mockup.remap.indices.cut_address import CutAddress, cut_address, cut_in_loops, rows_told
+from layout_advise.mockup.remap.indices.operand_levels import Levels, is_loaded, read_again
+from layout_advise.mockup.remap.indices.row_steps import Given
+from layout_advise.mockup.remap.indices.rows_seen import RowsSeen, rows_of
 from layout_advise.mockup.remap.moved_arrays import in_bytes, in_one, moves_as_one
-from layout_advise.mockup.remap.operand_levels import Levels, is_loaded, read_again
 from layout_advise.mockup.remap.picked_fields import array_field, moves_in_field, picked_fields
-from layout_advise.mockup.remap.row_steps import Given, RowsSeen, row_steps, rows_of, runs_on
+from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan, Site
 from layout_advise.mockup.remap.tested_ranges import tested_names, untaken_places
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """``offset`` (bytes from the structure's base, field offset taken off) is cut into digits once, before an item; the
-    accesses take ``given`` for granted."""
-
-    number: int
-    relayout: Relayout
-    offset: Linear
-    given: tuple[Given, ...] = ()
-    tested: bool = False
-    """Whether its accesses are those of a place with ``within``: at other addresses its digits mean nothing."""
-    inside: bool = False
-    """Whether its accesses go on from where it lies in a field that is an array."""
-    ahead: tuple[int, ...] = ()
-    """By dimension how many elements further on the index is taken (:attr:`RowsSeen.ahead`); empty: by none."""
-
-    @property
-    def choice(self) -> tuple[tuple[str, int], ...]:
-        """The values that decide which field an address is of, as the compiler would see them: what is added in whole
-        elements does not."""
-        stride = self.relayout.structure.dims[-1].stride
-        terms = ((repr(atom), coef % stride) for atom, coef in self.offset.terms if coef % stride)
-        return ((self.relayout.structure.id, stride), *sorted(terms))
-
-
-@dataclass(frozen=True, slots=True)
-class ElementPlace:
-    """The place that an access goes to; ``along`` are counters of loops over fields that go on by so many bytes each, and
-    values that pick a field."""
-
-    relayout: Relayout
-    site: Site
-    terms: tuple[IndexTerm, ...]
-    pieces: tuple[RunPiece, ...]
-    along: tuple[tuple[Operand, int], ...] = ()
-    within: tuple[int, int] | None = None
-    """The old addresses (first, end) that it stands for, of an access that reaches other memory too: that stays where it
-    is, which of both it is is tested at run time."""
-
-
-@dataclass(frozen=True, slots=True)
-class RemapPlan:
-    """The places of a hotspot's accesses in a candidate's layout; empty for the identity.
-
-    By statement number: ``places`` of accesses, ``sites`` that are computed before a statement, ``blocks``: the block size
-    of a loop that can be strip-mined. ``written`` are (structure id, field number) that the hotspot stores to.
-    """
-
-    places: Mapping[int, ElementPlace] = field(default_factory=dict)
-    sites: Mapping[int, Sequence[Site]] = field(default_factory=dict)
-    blocks: Mapping[int, int] = field(default_factory=dict)
-    written: frozenset[tuple[str, int]] = frozenset()
-    firsts: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """By access, the digits of the element where the traced call's first execution of its reference went; those known."""
-    lows: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """By access to a merged structure, the digits of the lowest element where its reference went, and how often it did."""
-
-    still: Mapping[int, tuple[int | None, ...]] = field(default_factory=dict)
-    """By access to a grid the index that it always has in each dimension; None where it has several."""
-    by_pointer: frozenset[int] = frozenset()
-    """The accesses for which an index is made of a pointer that the innermost loop loads, in whose place a source would have
-    an index."""
-    bounds: Mapping[int, Sequence[Given]] = field(default_factory=dict)
-    """What is asked before a statement, where no site can: how often a loop over fields of an element goes on at most, and
-    that a value picks one of the fields known."""
-
-    def alike(self, site: Site, other: Site) -> bool:
-        """Returns whether what ``site`` and ``other`` start are indices of one element each, in structures that share their
-        records: equal terms are added to both, and in the traced call the lowest elements reached are the same."""
-        whole = site.relayout.merged
-        if whole is None or other.relayout.merged != whole or site.tested or other.tested:
-            return False
-        there = {(frozenset(p.terms), self.lows.get(uid)) for uid, p in self.places.items() if p.site is other}
-        here = {(frozenset(p.terms), self.lows.get(uid)) for uid, p in self.places.items() if p.site is site}
-        return any(low is not None for _, low in here & there)
-
-    def apart(self, site: Site, other: Site, distance: int) -> tuple[int, ...] | None:
-        """Returns by how many elements in each dimension ``site`` lies from ``other``, where these are ``distance`` bytes
-        and differ in nothing else; None where that is not known.
-
-        The distance alone leaves it open where it is about half a row: 15 places back are as well a row back and 14 on.
-        """
-        dims = site.relayout.structure.dims
-        there = {(p.terms, p.along): self.firsts.get(uid) for uid, p in self.places.items() if p.site is other}
-        for uid, place in self.places.items():
-            one = self.firsts.get(uid) if place.site is site else None
-            two = there.get((place.terms, place.along))
-            if one is not None and two is not None:
-                digits = tuple(a - b for a, b in zip(one, two, strict=True))
-                if sum(digit * dim.stride for digit, dim in zip(digits, dims, strict=True)) == distance:
-                    return digits
-        known = self._known_apart(site, other)
-        rest = distance - sum(d * dim.stride for d, dim in zip(known, dims, strict=True) if d is not None)
-        open_ = [k for k, digit in enumerate(known) if digit is None]
-        found = decompose(rest, tuple(dims[k].stride for k in open_)) if open_ else () if rest == 0 else None
-        if found is None or any(k and 2 * abs(digit) >= dims[k].count for k, digit in zip(open_, found, strict=True)):
-            return None
-        further = dict(zip(open_, found, strict=True))
-        return tuple(further[k] if digit is None else digit for k, digit in enumerate(known))
-
-    def _known_apart(self, site: Site, other: Site) -> tuple[int | None, ...]:
-        """By dimension how far ``site`` lies from ``other`` where accesses at both always have one index there."""
-        there = {(p.terms, p.along): self.still.get(uid) for uid, p in self.places.items() if p.site is other}
-        for uid, place in self.places.items():
-            one, two = self.still.get(uid), there.get((place.terms, place.along))
-            if place.site is site and one is not None and two is not None:
-                both = zip(one, two, strict=True)
-                return tuple(a - b if a is not None and b is not None else None for a, b in both)
-        return (None,) * len(site.relayout.structure.dims)
-
-    def chosen_at_run_time(self, relayout: Relayout) -> bool:
-        """Returns whether sites of the structure start from different values: which field is accessed there (``[now]``,
-        ``[next]``) was found by the trace, and the compiler of a program in the new layout would not know it."""
-        return len({p.site.choice for p in self.places.values() if p.site.relayout is relayout}) > 1
 
 
 def plan(lifted: Lifted, candidate: Candidate | None, binding: Binding) -> RemapPlan:
@@ -241,17 +109,6 @@ def _lows(
 
 
 @dataclass(frozen=True, slots=True)
-class _CutAddress:
-    """An address as ``terms`` of indices and the ``fixed`` rest, which takes ``given`` for granted; ``depth`` is the
-    index of the innermost loop that changes the rest, -1 where none does."""
-
-    terms: tuple[IndexTerm, ...]
-    fixed: tuple[tuple[Operand, int], ...]
-    given: tuple[Given, ...]
-    depth: int
-
-
-@dataclass(frozen=True, slots=True)
 class _SeenAs:
     """What the trace tells of an access: whether ``tested`` shows if it goes to an element, by how many bytes at a time it
     ``walked``, whether it goes anywhere ``inside`` its field, and how far ``ahead`` its rows are told apart."""
@@ -300,9 +157,9 @@ class _Planner:
         if inside:
             along = moves_in_field(self.levels.terms(access), chain, tuple(d.stride for d in structure.dims), self.levels)
         over = (*(atom for run in runs for atom, _ in run.parts), *(atom for atom, _ in along))
-        cut = self._cut(access, chain, relayout, frozenset(over), seen.walked)
-        if chain and cut.depth < 0 and seen.reached is not None and not _rows_told(cut, relayout, chain, seen.reached):
-            cut = self._cut_in_loops(cut, relayout, chain)
+        cut = cut_address(self.levels, access, chain, relayout, frozenset(over), seen.walked)
+        if chain and cut.depth < 0 and seen.reached is not None and not rows_told(cut, relayout, chain, seen.reached):
+            cut = cut_in_loops(self.levels, cut, relayout, chain)
             if cut.depth < 0:
                 raise RowsError(described(access, relayout), "its index counts on over the rows of the array")
         before = self._statement_before(access, chain, relayout, cut)
@@ -356,70 +213,11 @@ class _Planner:
             found = self.bounds.setdefault(before.uid, [])
             found += [given] if given not in found else []
 
-    def _cut(
-        self,
-        access: Access,
-        chain: tuple[LiftedLoop, ...],
-        relayout: Relayout,
-        over_fields: frozenset[Operand],
-        walked: Collection[int],
-    ) -> _CutAddress:
-        """The terms of the address that become digits, and those that stay in the site."""
-        strides = tuple(d.stride for d in relayout.structure.dims)
-        terms: list[IndexTerm] = []
-        fixed: list[tuple[Operand, int]] = []
-        given: list[Given] = []
-        depth = -1
-        for atom, coef in self._with_row_steps(access, chain, relayout, given, walked):
-            if atom in over_fields:
-                continue
-            level = self.levels.level(atom, chain)
-            term = index_term(atom, coef, strides) if level >= 0 else None
-            if term is None:
-                fixed.append((atom, coef))
-                depth = max(depth, level)
-            else:
-                terms.append(term)
-        found = _CutAddress(tuple(terms), tuple(fixed), tuple(given), depth)
-        return self._cut_in_loops(found, relayout, chain, depth)
-
-    def _cut_in_loops(
-        self, cut: _CutAddress, relayout: Relayout, chain: tuple[LiftedLoop, ...], most: int | None = None
-    ) -> _CutAddress:
-        """``cut`` with what may lead on over rows, as no loop counts it, cut at a site in the loops that change it: of those
-        up to the index ``most``, else of all but the innermost, where an index would be made for each access."""
-        strides, counters = tuple(d.stride for d in relayout.structure.dims), {loop.counter for loop in chain}
-        most = len(chain) - 2 if most is None else most
-        levels = {t: self.levels.level(t.atom, chain) for t in cut.terms if t.atom not in counters and any(t.digits[1:])}
-        known = {term: level for term, level in levels.items() if level <= most}
-        fixed = tuple((t.atom, sum(d * s for d, s in zip(t.digits, strides, strict=True)) >> t.shift) for t in known)
-        terms = tuple(term for term in cut.terms if term not in known)
-        return replace(cut, terms=terms, fixed=(*cut.fixed, *fixed), depth=max([cut.depth, *known.values()]))
-
-    def _with_row_steps(
-        self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, given: list[Given], walked: Collection[int]
-    ) -> Sequence[tuple[Operand, int]]:
-        """The terms of an address, products as the steps over rows that they are, which add to what is ``given``."""
-        terms = dict(self.levels.terms(access))
-        found: list[tuple[Operand, int]] = []
-        within: set[Operand] = set()
-        for atom, coef in terms.items():
-            product = self.levels.products.get(atom.number) if isinstance(atom, Val) else None
-            steps = row_steps(product, coef, relayout, lambda operand: self.levels.level(operand, chain), terms, walked)
-            if steps is None:
-                found.append((atom, coef))
-                continue
-            given.append(steps.given)
-            found.append((steps.moving, steps.coef))
-            within |= {steps.moving} if steps.whole else set()
-        own = {(atom, terms[atom]) for atom in within}
-        return [term for term in found if term not in own]
-
-    def _statement_before(self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, cut: _CutAddress) -> Item:
+    def _statement_before(self, access: Access, chain: tuple[LiftedLoop, ...], relayout: Relayout, cut: CutAddress) -> Item:
         """The statement before which the part of the address that no digit stands for is known."""
         if cut.depth + 1 < len(chain):
             return chain[cut.depth + 1]
-        if not chain or not is_innermost(chain[-1]):
+        if not chain or any(isinstance(item, LiftedLoop) for item in chain[-1].body):
             return access
         changing = [atom for atom, _ in cut.fixed if self.levels.level(atom, chain) == cut.depth]
         if moves_as_one(relayout) or all(read_again(atom, chain[-1]) for atom in changing):
@@ -475,23 +273,6 @@ def _check_extent(relayout: Relayout) -> None:
             raise RemapError(f"structure {structure.name}", "its grid is larger than its memory")
 
 
-def _rows_told(cut: _CutAddress, relayout: Relayout, chain: Sequence[LiftedLoop], reached: tuple[int, int]) -> bool:
-    """Returns whether no index goes beyond the dimension that its coefficient speaks of: no term says in which row it then
-    is. Such are what is no loop's counter (the start of a thread's chunk), and the counter of a loop that is known to go on
-    so far. The address is cut before the loops ``chain``."""
-    dims = relayout.structure.dims
-    trips: dict[Operand, int] = {loop.counter: loop.trip.value if isinstance(loop.trip, Imm) else 0 for loop in chain}
-
-    def is_within(term: IndexTerm) -> bool:
-        far = [abs(digit) * (trips.get(term.atom, 0) - 1) for digit in term.digits[1:]]
-        return term.atom in trips and all(moved < dim.count for moved, dim in zip(far, dims[1:], strict=True))
-
-    if all(map(is_within, cut.terms)) or runs_on(relayout):
-        return True
-    moved = {k for term in cut.terms for k, digit in enumerate(term.digits) if digit}
-    return reached[1] - reached[0] <= sum((dims[k].count - 1) * dims[k].stride for k in moved) + dims[-1].stride
-
-
 def _with_loops(body: Sequence[Item], chain: tuple[LiftedLoop, ...]) -> Iterator[tuple[Access, tuple[LiftedLoop, ...]]]:
     for item in body:
         if isinstance(item, Load | Store | Atomic):
@@ -507,8 +288,3 @@ def _loops_of_elements(body: Sequence[Item], over_fields: set[Operand]) -> Itera
             if all(one.counter in over_fields for one in everything(item.body) if isinstance(one, LiftedLoop)):
                 yield item
             yield from _loops_of_elements(item.body, over_fields)
-
-
-def is_innermost(loop: LiftedLoop) -> bool:
-    """Returns whether the loop contains no other loop."""
-    return not any(isinstance(item, LiftedLoop) for item in loop.body)

@@ -23,6 +23,7 @@ Form = Literal[
     "wrong-values",
     "machine",
     "machine-twice",
+    "reread",
 ]
 
 PLACEMENTS = 3
@@ -85,6 +86,11 @@ class Variant:
     def with_conversion(self) -> Variant:
         """The same with the conversion around every call."""
         return replace(self, converted=True)
+
+    @property
+    def reread(self) -> Variant:
+        """The plain build that reads what is never written where it is used (``docs/decisions/0132``)."""
+        return Variant(self.layout, form="reread")
 
     @property
     def scalar(self) -> Variant:

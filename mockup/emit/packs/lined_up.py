@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from layout_advise.mockup.emit.packs.pack import Packs
 from layout_advise.mockup.ir.effects import BITS
 from layout_advise.mockup.ir.lifted import Let
-from layout_advise.mockup.remap.plan import ElementPlace, RemapPlan
+from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan
 
 
 def in_one_piece(packs: Packs, plan: RemapPlan) -> bool:

@@ -37,7 +37,7 @@ from layout_advise.mockup.ir.lifted import (
     everything,
 )
 from layout_advise.mockup.ir.loop_body import operands
-from layout_advise.mockup.remap.plan import ElementPlace
+from layout_advise.mockup.remap.sites import ElementPlace
 
 ELEMENT = "e"
 """The counter of the loops over a block's elements; those around have others (``scope.COUNTERS``)."""

@@ -12,7 +12,7 @@ from layout_advise.mockup.emit.settings import EmitSettings
 from layout_advise.mockup.emit.simd.iterations import SimdIterations, analyse_iterations
 from layout_advise.mockup.evidence.binding import Access, accesses
 from layout_advise.mockup.ir.lifted import Lifted, LiftedLoop
-from layout_advise.mockup.remap.plan import RemapPlan
+from layout_advise.mockup.remap.sites import RemapPlan
 
 
 @dataclass(frozen=True, slots=True)

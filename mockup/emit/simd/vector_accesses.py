@@ -15,8 +15,8 @@ from layout_advise.mockup.ir.lifted import (
     Val,
 )
 from layout_advise.mockup.remap.field_runs import RunPiece
-from layout_advise.mockup.remap.index_terms import IndexTerm
-from layout_advise.mockup.remap.plan import ElementPlace, Site
+from layout_advise.mockup.remap.indices.index_terms import IndexTerm
+from layout_advise.mockup.remap.sites import ElementPlace, Site
 
 
 class VectorAccesses(VectorOperands):

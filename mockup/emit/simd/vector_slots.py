@@ -30,7 +30,7 @@ from layout_advise.mockup.ir.lifted import (
     everything,
 )
 from layout_advise.mockup.remap.field_runs import RunPiece
-from layout_advise.mockup.remap.plan import ElementPlace
+from layout_advise.mockup.remap.sites import ElementPlace
 
 
 class VectorSlotWriter(VectorAccesses):

@@ -51,6 +51,9 @@ def test_beside_the_winner_nothing_is_timed_that_is_the_same_program(tmp_path: P
     built[IDENTITY_BLOCKS] = compiled(tmp_path, "other", 3)
     built[C1.scalar] = compiled(tmp_path, "scalar", 4)
     assert set(worth_timing(built, C1, "run")) == set(values)
+    again = compiled(tmp_path, "again", 2)  # what reads again where that makes no difference
+    assert set(worth_timing({**built, C1.reread: again}, C1, "run")) == set(values)
+    assert C1.reread in worth_timing({**built, C1.reread: compiled(tmp_path, "another", 5)}, C1, "run")
 
 
 def studied(reason: str) -> Studied:

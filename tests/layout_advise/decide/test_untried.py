@@ -17,6 +17,7 @@ from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, P
 from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, Others
+from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.objects.attribution import Attribution, ObjectTouch
@@ -200,7 +201,7 @@ def test_layouts_of_what_the_first_cache_holds_leave_nothing_open_where_none_cou
     seen = observed(accesses, None)
     grid = replace(seen.derived[0].structure, dims=(Dim(10, 80), Dim(10, 8)))
     seen = replace(seen, derived=(replace(seen.derived[0], structure=grid), seen.derived[1]))
-    verdict = with_untried(undecided("nothing-measured", "no candidate layout could be measured: it died."), seen, ())
+    verdict = with_untried(undecided(Reason.NOTHING_MEASURED, "no candidate layout could be measured: it died."), seen, ())
     assert verdict.action == ("keep" if keeps else "undecided")
     assert verdict.reason == ("no-rule-applies" if keeps else "nothing-measured")
     assert "it died" in verdict.text

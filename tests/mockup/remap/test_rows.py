@@ -11,7 +11,7 @@ import pytest
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.evidence.binding import bind
-from layout_advise.mockup.remap.row_steps import RowsSeen, rows_of
+from layout_advise.mockup.remap.indices.rows_seen import RowsSeen, rows_of
 from layout_advise.mockup.remap.rows_told import tells_rows
 from layout_advise.observe.linear_index import linearise
 from layout_advise.observe.observe import Observation

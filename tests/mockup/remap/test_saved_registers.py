@@ -10,8 +10,8 @@ import pytest
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
 from layout_advise.mockup.evidence.binding import bind
 from layout_advise.mockup.ir.lifted import LiftedLoop
+from layout_advise.mockup.remap.indices.saved_registers import spilled_values
 from layout_advise.mockup.remap.plan import plan
-from layout_advise.mockup.remap.saved_registers import spilled_values
 from tests.support.mockups.case import Case, f64_fields, verify
 from tests.support.mockups.native import candidate, relayout
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.mockup.evidence.check_records import check_records
 from layout_advise.mockup.evidence.evidence import Evidence
@@ -89,11 +91,21 @@ def verify(case: Case, chosen: Candidate) -> None:
         compare(case, chosen, "simd")
 
 
+def reads_again(case: Case, chosen: Candidate) -> bool:
+    """Tells whether a mock-up in the layout is another one where it reads again what a source might."""
+    given = case.lifted, chosen, case.trace, case.structures
+    with contextlib.suppress(RemapError):
+        return emit_mockup(*given, reread=True) != emit_mockup(*given)
+    return False
+
+
 def compare(case: Case, chosen: Candidate, *variants: str) -> None:
     """As ``verify``, for the lifted code as it is."""
     assert case.run(None, "identity", variant=variants[-1])[0] == case.expected
     for variant in variants:
         assert case.run(chosen, variant, variant=variant)[0] == case.expected
+    if reads_again(case, chosen):
+        assert case.run(chosen, "reread", reread=True)[0] == case.expected
     found, done = case.run(chosen, "check", check=True)
     assert found == case.expected
     assert done.mismatches == 0

@@ -19,7 +19,7 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
-from layout_advise.mockup.remap.saved_registers import spilled_values
+from layout_advise.mockup.remap.indices.saved_registers import spilled_values
 
 
 class Levels:
