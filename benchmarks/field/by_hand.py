@@ -89,7 +89,8 @@ def is_meant(candidate: CandidateReport, change: Mapping[str, Any], hotspot: Hot
 
 def told(report: contract.Report, change: Mapping[str, Any]) -> dict[str, Any]:
     """What the tool says of the layout in the region."""
-    found = [one for one in report.hotspots if (one.name or one.symbol).startswith(change["region"])]
+    named = [(one, (one.name or "", one.symbol)) for one in report.hotspots]
+    found = [one for one, names in named if any(name.startswith(change["region"]) for name in names)]
     if not found:
         return {"why": "the region was not studied"}
     hotspot = found[0]
