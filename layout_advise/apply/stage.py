@@ -111,7 +111,7 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
                 f"{found.file} is not in {request.tree.root}",
                 "name the tree with --sources",
             )
-        layouts.append(target(found, record.groups, "\n".join(_texts(units)), record.blocks))
+        layouts.append(target(found, record.groups, "\n".join(_texts(units)), record.blocks, ordered=record.ordered))
         return rewrite(units, found, layouts[-1], guard=request.guard)
 
     done = rewritten(moved, new.root, make)

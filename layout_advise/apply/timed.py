@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -80,18 +81,22 @@ def in_turn(pair: Callable[[], tuple[float, float] | None], rounds: Rounds) -> R
 def _region(
     old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: str, rounds: Rounds, work: Path
 ) -> Ratio | None:
-    """The ratio of the undisturbed times of a call: the first decile of a process' calls (decision 5)."""
+    """The ratio of the undisturbed times of a call: the first decile of a process' calls (decision 5). Both programs run in
+    their own trees, as where the whole is timed: they find their input there, and leave their output."""
     commands = [(str(tree.root / tree.program), *arguments) for tree in (old, new)]
+    folders = [tree.root / tree.cwd for tree in (old, new)]
     before, after = (ElfBinary.open(command[0]) for command in commands)
-    found = [
-        _profiled(commands[0], before, symbol, work),
-        _profiled(commands[1], after, name_in(after, before, symbol), work),
-    ]
+    names = symbol, name_in(after, before, symbol)
+    found = []
+    for command, folder, binary, name in zip(commands, folders, (before, after), names, strict=True):
+        with contextlib.chdir(folder):
+            found.append(_profiled(command, binary, name, work))
 
     def pair() -> tuple[float, float] | None:
         taken = []
-        for command, profiled in zip(commands, found, strict=True):
-            times = call_times(profiled, probe(command, profiled.entry, timeout=APPLY.run_seconds))
+        for command, folder, profiled in zip(commands, folders, found, strict=True):
+            with contextlib.chdir(folder):
+                times = call_times(profiled, probe(command, profiled.entry, timeout=APPLY.run_seconds))
             if not times:
                 return None
             taken.append(undisturbed(times))

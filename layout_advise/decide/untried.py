@@ -149,10 +149,11 @@ def doubt_own(verdict: Verdict, seen: Observation) -> Verdict:
 
 
 def own_part(seen: Observation) -> float:
-    """The part of the accesses to data that go to memory which the call allocates itself."""
-    objects = seen.attribution.objects if seen.attribution is not None else ()
-    own = sum(n for n, o in zip(_counts(seen), objects, strict=True) if o.life == "born")
-    return own / (own + sum(accesses_of(seen).values())) if own else 0.0
+    """The part of the accesses to data that go to memory which the call allocates itself; what goes to one of many places,
+    as to the list of each literal, counts in equal parts for them: a few are new in each call."""
+    objects, counts = seen.attribution.objects if seen.attribution is not None else (), _counts(seen, in_parts=True)
+    own = sum(n for n, o in zip(counts, objects, strict=True) if o.life == "born")
+    return own / (own + sum(_of_structures(seen, counts).values())) if own else 0.0
 
 
 def is_mostly_own(seen: Observation) -> bool:
@@ -172,25 +173,34 @@ def without_hope(seen: Observation, candidates: Collection[Candidate], *, loops:
 
 def accesses_of(seen: Observation) -> dict[str, int]:
     """By structure how often the traced call accesses it; what goes to several places counts in full for each of them."""
+    return _of_structures(seen, _counts(seen))
+
+
+def _of_structures(seen: Observation, counts: Sequence[int]) -> dict[str, int]:
+    """By structure the accesses, of which objects have these ``counts``."""
     found = {d.structure.id: 0 for d in seen.derived}
     if seen.attribution is None:
         return found
-    counts = _counts(seen)
     for d in seen.derived:
         within = (k for k, o in enumerate(seen.attribution.objects) if o.base <= d.structure.base < o.end)
         found[d.structure.id] = sum(counts[k] for k in within)
     return found
 
 
-def _counts(seen: Observation) -> list[int]:
-    """By object of the attribution how often the traced call accesses it."""
+def _counts(seen: Observation, *, in_parts: bool = False) -> list[int]:
+    """By object of the attribution how often the traced call accesses it; what goes to one of several, of which it is not
+    known how often to which, counts in full for each of them, or ``in_parts``."""
     if seen.attribution is None:
         return []
     streams = (seen.team or seen.trace).streams
     counts = [0] * len(seen.attribution.objects)
     for stream, touches in zip(streams, seen.attribution.touches, strict=True):
+        open_ = sum(touch.accesses is None for touch in touches)
+        known = sum(touch.accesses or 0 for touch in touches)
+        all_ = stream.count if stream else 0
+        each = max(0, all_ - known) // max(open_, 1) if in_parts else all_
         for touch in touches:
-            counts[touch.object] += touch.accesses if touch.accesses is not None else stream.count if stream else 0
+            counts[touch.object] += touch.accesses if touch.accesses is not None else each
     return counts
 
 

@@ -236,9 +236,10 @@ class Relayout:
 
     @property
     def arrays(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the fields that each buffer holds. Parts are another thing: one for each size of field."""
-        fields = self.structure.fields
-        return tuple(tuple(fields[m.field].name for m in self.fields if m.buffer == k) for k in range(len(self.buffers)))
+        """The names of the fields that each buffer holds, in their order there. Parts are another thing: one for each size
+        of field."""
+        fields, ordered = self.structure.fields, sorted(self.fields, key=lambda mapped: mapped.offset)
+        return tuple(tuple(fields[m.field].name for m in ordered if m.buffer == k) for k in range(len(self.buffers)))
 
     @property
     def blocks(self) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 
-FAMILIES = {"soa", "split", "compact"}
+FAMILIES = {"soa", "split", "compact", "reorder"}
 """The families of layouts that can be written."""
 IN_BLOCKS = {"aosoa", "pad"}
 """Those of layouts in blocks: the last block is not padded, but as long as there are elements."""
@@ -22,11 +22,13 @@ BLOCK = re.compile(r"\bi // (\d+)\b")
 @dataclass(frozen=True, slots=True)
 class WantedRecord:
     """A record by its name in the debug information, and its new groups of members; members in none come together.
-    ``blocks``: so many elements of each group lie in a block, in which each member is an array; 0: in none."""
+    ``blocks``: so many elements of each group lie in a block, in which each member is an array; 0: in none. ``ordered``: the
+    members of a group lie in the order in which it names them, and not in that of the declaration."""
 
     type: str
     groups: tuple[tuple[str, ...], ...]
     blocks: tuple[int, ...] = ()
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[Wanted
         if not structure.type or structure.type in ("int", "double", "float", "char", "long"):
             raise SourceError(f"cannot write {candidate.id}", f"{structure.name} has no record type", "")
         groups = _groups(structure, candidate, arrays)
-        one = WantedRecord(structure.type, groups, _blocks(structure, candidate, groups))
+        one = WantedRecord(structure.type, groups, _blocks(structure, candidate, groups), "reorder" in candidate.families)
         if found.setdefault(structure.type, one) != one:
             raise SourceError(f"cannot write {candidate.id}", f"two arrays of {structure.type} get two layouts", "")
     return tuple(found.values())

@@ -31,6 +31,12 @@ def test_the_advised_one() -> None:
     assert found.records == (WantedRecord("struct particle", (("x", "z"), ("y",))),)
 
 
+def test_an_order_of_members_is_kept() -> None:
+    """By falling size, so that there are no holes: other layouts keep the order of the declaration."""
+    one = split(1, GAIN, ("z", "x", "y"), families=("reorder", "compact"))
+    assert wanted(with_candidates(one), None).records == (WantedRecord("struct particle", (("z", "x", "y"),), (), True),)
+
+
 def test_the_best_one_that_can_be_written() -> None:
     apart = split(1, Interval(4.0, 3.9, 4.1, 9), ("x",), classes=2)
     slow, quick = split(2, Interval(1.5, 1.4, 1.6, 9), ("x",)), split(3, GAIN, ("x",), ("y",))

@@ -226,10 +226,12 @@ def _holds(shape: CType, usr: str) -> bool:
     )
 
 
-def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str, blocks: Sequence[int] = ()) -> Target:
-    """The new layout of a record: ``groups`` of field names, each in ``blocks`` of so many elements (0 or nothing: in none);
-    fields in no group come together as the last. ``taken`` is all text whose words new names must not repeat. Raises
-    SourceError where a group names what is not there."""
+def target(
+    record: Syntax, groups: Sequence[Sequence[str]], taken: str, blocks: Sequence[int] = (), *, ordered: bool = False
+) -> Target:
+    """The new layout of a record: ``groups`` of field names, each in ``blocks`` of so many elements (0 or nothing: in none),
+    and in its own order where they are ``ordered`` or it is the only one; fields in no group come together as the last.
+    ``taken`` is all text whose words new names must not repeat. Raises SourceError where a group names what is not there."""
     named_all = {name for group in groups for name in group}
     whole = all(named_all.intersection(field.names) for field in fields_of(record))
     fields = fields_of(record, len(groups) > 1 or not whole or any(blocks))
@@ -254,14 +256,14 @@ def target(record: Syntax, groups: Sequence[Sequence[str]], taken: str, blocks: 
         record.shape.text,
         record.shape.size,
         fields,
-        _placed(fields, parts, [*blocks, *[0] * len(parts)][: len(parts)]),
+        _placed(fields, parts, [*blocks, *[0] * len(parts)][: len(parts)], ordered),
         prefix,
         record.shape.align,
     )
 
 
 def _placed(
-    fields: Sequence[RecordField], parts: Sequence[Sequence[RecordField]], blocks: Sequence[int]
+    fields: Sequence[RecordField], parts: Sequence[Sequence[RecordField]], blocks: Sequence[int], ordered: bool
 ) -> tuple[FieldGroup, ...]:
     """Where the groups lie: an array for each field needs no other order; else those with the greatest alignment come
     first."""
@@ -269,7 +271,7 @@ def _placed(
         return tuple(FieldGroup((field,), field.offset, field.size, field.align, (0,)) for field in fields)
     groups: list[FieldGroup] = []
     at = 0
-    as_given = len(parts) == 1 and not any(blocks)
+    as_given = ordered or (len(parts) == 1 and not any(blocks))
     for part, block in sorted(zip(parts, blocks, strict=True), key=lambda one: -max(field.align for field in one[0])):
         align = max(field.align for field in part)
         offsets, end = [], 0

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from layout_advise.apply.timed import Rounds, exactly, in_turn
+from layout_advise.apply.timed import Rounds, exactly, in_turn, timed
+from layout_advise.apply.trees import SourceTree
 
 
 def ratio(rounds: Rounds, spread: float) -> tuple[int, float]:
@@ -41,3 +44,34 @@ def test_so_many_as_were_asked_for(count: int) -> None:
 def test_without_times_there_is_no_ratio() -> None:
     times = iter([(2.0, 1.0), None])
     assert in_turn(lambda: next(times), Rounds()) is None
+
+
+READS_A_FILE = """#include <stdio.h>
+volatile double sum;
+__attribute__((noinline)) void work(long n) { for (long i = 0; i < n; i++) sum += i * 0.5; }
+int main(void)
+{
+    FILE *file = fopen("input", "r");
+    long n;
+    if (!file || fscanf(file, "%ld", &n) != 1)
+        return 1;
+    for (int k = 0; k < 100; k++)
+        work(n);
+    return 0;
+}
+"""
+
+
+def test_calls_are_timed_in_the_trees(tmp_path: Path) -> None:
+    """cadical's problem has a relative name: where the tool was called there was none, and its calls had no times."""
+    trees = []
+    for name in ("old", "new"):
+        root = tmp_path / name / "build"
+        root.mkdir(parents=True)
+        (root / "input").write_text("200000")
+        subprocess.run(["gcc", "-g", "-O1", "-x", "c", "-", "-o", root / "app"], input=READS_A_FILE, text=True, check=True)
+        trees.append(SourceTree(tmp_path / name, Path("build/app"), Path("build"), ""))
+    here = Path.cwd()
+    achieved = timed(*trees, (), "work", exactly(1), tmp_path)
+    assert achieved.region is not None, achieved.why
+    assert Path.cwd() == here

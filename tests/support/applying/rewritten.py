@@ -29,9 +29,10 @@ def rewritten(
     guard: bool = False,
     standard: str = "",
     blocks: Sequence[int] = (),
+    ordered: bool = False,
 ) -> Rewritten:
     """Writes ``files`` to ``folder`` and rewrites all of its ``.c`` or ``.cpp`` files; ``groups`` None: an array for
-    each member; ``blocks``: the elements in a block of each group."""
+    each member; ``blocks``: the elements in a block of each group; ``ordered``: which keeps its order."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -40,7 +41,8 @@ def rewritten(
     def make(units: Sequence[TranslationUnit]) -> Rewritten:
         found = definition(units, record)
         parts = groups if groups is not None else [[field.name] for field in fields_of(found)]
-        return rewrite(units, found, target(found, parts, "\n".join(files.values()), blocks), guard=guard)
+        layout = target(found, parts, "\n".join(files.values()), blocks, ordered=ordered)
+        return rewrite(units, found, layout, guard=guard)
 
     sources = [SourceFile(folder / name, (standard,), folder) for name in files if name.endswith((".c", ".cpp"))]
     return macros.rewritten(sources, folder, make)
@@ -54,9 +56,10 @@ def changed(
     *,
     guard: bool = False,
     blocks: Sequence[int] = (),
+    ordered: bool = False,
 ) -> Path:
     """The folder ``new`` in ``folder`` with the rewritten files, nothing of which may be refused."""
-    done = rewritten(files, record, groups, folder / "old", guard=guard, blocks=blocks)
+    done = rewritten(files, record, groups, folder / "old", guard=guard, blocks=blocks, ordered=ordered)
     assert not done.refusals, done.refusals
     (folder / "new").mkdir()
     for name, text in files.items():

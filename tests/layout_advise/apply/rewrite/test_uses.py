@@ -295,6 +295,20 @@ def test_functions_that_compare_something_else(change: tuple[str, str], why: str
     assert any(why in refusal.why for refusal in done.refusals), done.refusals
 
 
+@pytest.mark.parametrize(("groups", "size"), [([["x", "n", "c"]], 16), ([["x", "n"], ["c"]], 24), ([["x", "n"]], 24)])
+def test_members_by_falling_size_leave_no_holes(groups: Groups, size: int, tmp_path: Path) -> None:
+    """Alone, with another group, and beside the rest: in the order in which they are named."""
+    text = (
+        "#include <stdio.h>\n#include <stdlib.h>\nstruct item { char c; double x; int n; };\nint main(void)\n{\n"
+        "    struct item *p = malloc(9 * sizeof *p);\n    for (int i = 0; i < 9; i++)\n"
+        "        p[i] = (struct item){(char)i, i * 0.5, 3 * i};\n    double sum = 0;\n    for (int i = 0; i < 9; i++)\n"
+        '        sum += p[i].c + p[i].x * p[i].n;\n    printf("%g\\n", sum);\n    free(p);\n    return 0;\n}\n'
+    )
+    new = changed({"p.c": text}, "item", groups, tmp_path, guard=True, ordered=True)
+    assert f"sizeof(struct item) == {size}" in (new / "p.c").read_text()
+    assert output(new) == output(new, SANITIZED) == output(tmp_path / "old")
+
+
 def test_other_orders_refuse_bytes(tmp_path: Path) -> None:
     text = HEAD + "void f(struct item *p, FILE *to) { fwrite(p, sizeof *p, 3, to); }\n"
     done = rewritten({"p.c": text}, "item", [["y", "x", "c", "name", "next"]], tmp_path)
