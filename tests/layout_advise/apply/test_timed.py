@@ -64,14 +64,15 @@ int main(void)
 
 def test_calls_are_timed_in_the_trees(tmp_path: Path) -> None:
     """cadical's problem has a relative name: where the tool was called there was none, and its calls had no times."""
-    trees = []
-    for name in ("old", "new"):
+
+    def tree(name: str) -> SourceTree:
         root = tmp_path / name / "build"
         root.mkdir(parents=True)
         (root / "input").write_text("200000")
         subprocess.run(["gcc", "-g", "-O1", "-x", "c", "-", "-o", root / "app"], input=READS_A_FILE, text=True, check=True)
-        trees.append(SourceTree(tmp_path / name, Path("build/app"), Path("build"), ""))
+        return SourceTree(tmp_path / name, Path("build/app"), Path("build"), "")
+
     here = Path.cwd()
-    achieved = timed(*trees, (), "work", exactly(1), tmp_path)
+    achieved = timed(tree("old"), tree("new"), (), "work", exactly(1), tmp_path)
     assert achieved.region is not None, achieved.why
     assert Path.cwd() == here
