@@ -31,7 +31,6 @@ def with_untried(
     """``verdict``, where it is a ``keep`` with a sentence on each part of what the call touches that was not tried.
     ``tried`` are the candidates that were measured, ``unfit`` structures for whose layouts the code cannot be re-indexed and
     why. That plain arrays gain nothing by another start says nothing of what rules could arrange."""
-    verdict = without_small(verdict, seen)
     only = bool(tried) and all(ALIGN in one.families for one in tried)
     verdict = _left_to_rules(verdict) if only and verdict.action == "undecided" else verdict
     starts = only and verdict.action == "keep"
@@ -39,17 +38,6 @@ def with_untried(
     told = doubt_own(doubt_unknown(doubt_steps(doubt_sparse(asked, seen, tried), seen.derived), seen), seen)
     told = with_plain_reasons(doubt_unfit(doubt_scattered(told, seen), seen, unfit), seen)
     return msgspec.structs.replace(told, reason=verdict.reason) if starts and told.action == "keep" else told
-
-
-def without_small(verdict: Verdict, seen: Observation) -> Verdict:
-    """``verdict``; where no layout could be measured, and rules apply only to structures that the first cache holds, or that
-    get next to no accesses, that no rule applies to the others."""
-    ruled = [s for s in seen.structures if plain_reason(s) is None]
-    if verdict.reason != Reason.NOTHING_MEASURED or not ruled or any(matters(seen, one) for one in ruled):
-        return verdict
-    text = "Keep it: no layout rule applies to what the hotspot touches beyond what the first cache holds."
-    why = unsaid(verdict.text).removesuffix("; the ranking is by modelled traffic only.")
-    return Verdict("keep", None, None, Reason.NO_RULE_APPLIES, f"{text} Of what that cache holds {why}.")
 
 
 def _left_to_rules(verdict: Verdict) -> Verdict:

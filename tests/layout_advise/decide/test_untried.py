@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from layout_advise.decide.untried import doubt_own, doubt_unknown, own_part, with_untried, with_untried_kinds, without_hope
-from layout_advise.decide.verdict import undecided
 from layout_advise.layoutalgebra.derive.accesses import Derived
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Field, Structure
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
@@ -17,7 +16,6 @@ from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Loop, P
 from layout_advise.layoutalgebra.terms.text import parse
 from layout_advise.observe.observe import Observation
 from layout_advise.observe.other_kinds import Other, Others
-from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.objects.attribution import Attribution, ObjectTouch
@@ -201,24 +199,6 @@ def test_structures_whose_layouts_could_not_be_written_are_told(
     assert verdict.reason == told
     assert "Not tried: any layout of `a0` (91% of the accesses): a pointer changes in the inner loop." in verdict.text
     assert with_untried(keep, seen, (), {}).reason == reason
-
-
-@pytest.mark.parametrize(
-    ("accesses", "first_cache", "keeps"), [((1000, 100), 512, False), ((1000, 100), 800, True), ((9, 1000), 512, True)]
-)
-def test_layouts_of_what_the_first_cache_holds_leave_nothing_open_where_none_could_be_measured(
-    accesses: tuple[int, int], first_cache: int, keeps: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """ripgrep: bytes of text, and two states of a search, whose layouts died: "no candidate layout could be measured"."""
-    monkeypatch.setattr("layout_advise.machine.caches", lambda: {(1, "Data"): first_cache})
-    seen = observed(accesses, None)
-    grid = replace(seen.derived[0].structure, dims=(Dim(10, 80), Dim(10, 8)))
-    seen = replace(seen, derived=(replace(seen.derived[0], structure=grid), seen.derived[1]))
-    verdict = with_untried(undecided(Reason.NOTHING_MEASURED, "no candidate layout could be measured: it died."), seen, ())
-    assert verdict.action == ("keep" if keeps else "undecided")
-    assert verdict.reason == ("no-rule-applies" if keeps else "nothing-measured")
-    assert "it died" in verdict.text
-    assert ("`a1` (" in verdict.text) == keeps
 
 
 def test_nothing_is_timed_where_it_could_tell_nothing() -> None:
