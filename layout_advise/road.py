@@ -159,8 +159,7 @@ def _measured(case: Case, parked: AgentProcess, proposed: Proposed, others: Othe
         verdict = unlifted(stopped, sentence(replays))
         report = describe.modelled(case, seen, proposed.candidates, verdict, (stopped,), replays)
         return Studied(report, modelled_conditions(case, seen))
-    whole = case.profiled.nest is None
-    if (verdict := without_hope(seen, proposed.candidates, loops=whole)) is not None:
+    if (verdict := without_hope(seen, proposed.candidates, loops=case.may_have_loops)) is not None:
         return _modelled(case, seen, proposed.candidates, verdict)
     try:
         seen, decided = _tried(case, parked, proposed, source, others, stack)

@@ -90,6 +90,12 @@ class Case:
         return tuple(range(self.chosen.call, min(self.chosen.call + CHOOSE.verified_calls, self.probe.calls + 1)))
 
     @property
+    def may_have_loops(self) -> bool:
+        """Tells whether a loop in it may be studied in its place: in a function whose calls are long enough to be timed one
+        by one. What is new in a batch, the program may have allocated between its calls."""
+        return self.profiled.nest is None and self.batch is None
+
+    @property
     def timed_calls(self) -> int:
         """How many calls are timed together."""
         return self.batch.size if self.batch is not None else 1

@@ -129,7 +129,7 @@ def observed_at(case: Case) -> Observed:
 def or_its_loop(observed: Observed) -> Observed:
     """``observed``, or the loop in it, traced, where most of what it works on it allocates itself."""
     case = observed.case
-    if case.profiled.nest is not None or not is_mostly_own(observed.seen):
+    if not case.may_have_loops or not is_mostly_own(observed.seen):
         return observed
     case.space.progress.step("looking for a loop that works on what the call allocates")
     smaller = loop_of(case, CHOOSE.fewest_calls)
