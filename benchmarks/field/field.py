@@ -94,7 +94,7 @@ def part(title: str, report: FarmReport) -> list[str]:
     if not report.rows:
         return ["", f"## {title}", "", "Not run yet."]
     machines = sorted({f"{row.machine} ({row.cpu})" for row in report.rows})
-    programs = {row.program for row in report.rows}
+    runs = samples.reports({row.program for row in report.rows})
     days = sorted({row.created[:10] for row in report.rows if row.created})
     return [
         "",
@@ -110,9 +110,9 @@ def part(title: str, report: FarmReport) -> list[str]:
         "",
         "### Where the samples are",
         "",
-        *samples.table(programs),
+        *samples.table(runs),
         "",
-        *samples.summed_up(programs),
+        *samples.summed_up(runs),
     ]
 
 

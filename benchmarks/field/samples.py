@@ -45,9 +45,9 @@ def parts(report: Report) -> dict[str, float]:
     return found
 
 
-def table(names: Collection[str]) -> list[str]:
-    """A line for each run of these programs (of all, where none is named), and the mean of them, as Markdown."""
-    found = {run: parts(report) for run, report in reports(names).items()}
+def table(given: Mapping[str, Report]) -> list[str]:
+    """A line for each run, and the mean of them, as Markdown."""
+    found = {run: parts(report) for run, report in given.items()}
     kinds = sorted({kind for one in found.values() for kind in one})
     mean = {kind: sum(one.get(kind, 0.0) for one in found.values()) / len(found) for kind in kinds}
     lines = ["| program | where its samples are |", "|---|---|"]
@@ -78,9 +78,8 @@ def live(found: Mapping[str, Report]) -> list[str]:
     ]
 
 
-def summed_up(names: Collection[str]) -> list[str]:
+def summed_up(found: Mapping[str, Report]) -> list[str]:
     """The intervals' width and the layouts that ran in the program, as Markdown."""
-    found = reports(names)
     wide, ran = widths(found), live(found)
     lines = list[str]()
     if wide:
@@ -97,4 +96,5 @@ def told(found: Mapping[str, float]) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join([*table(sys.argv[1:]), "", *summed_up(sys.argv[1:])]))
+    known = reports(sys.argv[1:])
+    print("\n".join([*table(known), "", *summed_up(known)]))

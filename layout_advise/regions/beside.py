@@ -39,7 +39,7 @@ from layout_advise.regions.planned import MeasuredRegions, Unmeasured, program_p
 from layout_advise.regions.run_seconds import RunSeconds, run_seconds
 from layout_advise.regions.seen_users import seen_users
 from layout_advise.regions.survey import Surveyed
-from layout_advise.regions.whole import alone, excluded, for_program, nested, with_shares
+from layout_advise.regions.whole import alone, excluded, for_program, nested, tells_more, with_shares, without_rules
 from layout_advise.reports.model.contract import OverRegions, PassedOver
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.plan import ProgramPlan
@@ -198,9 +198,9 @@ def _further(search: Search, waiting: Iterable[Profiled], kept: Sequence[Looked]
     have none and there is time."""
     start, found = search.start, list[Looked]()
     known = [one.case.profiled for one in kept]
-    plain = {row.name for row in search.left_out if row.reason == Reason.NO_RULE_APPLIES}
+    plain = without_rules(search.left_out)
     while any(one.answers for one in kept) and search.wants_more(len(kept) + len(found)):
-        new = (region for region in waiting if region.name not in plain and not nested(region, known, start.main))
+        new = (region for region in waiting if tells_more(region, known, plain, start.main))
         if (one := search.first_answer(new)) is None:
             break
         found.append(one)

@@ -5,7 +5,7 @@ Which of them comes next follows from why the last one failed (``docs/decisions/
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -33,7 +33,7 @@ from layout_advise.regions.looked import (
 from layout_advise.regions.one import RunContext, study_in_time, watch
 from layout_advise.regions.run_seconds import run_seconds
 from layout_advise.regions.survey import Surveyed, regions_beside, survey
-from layout_advise.regions.whole import apart, excluded, for_program, nested, with_shares
+from layout_advise.regions.whole import apart, excluded, for_program, tells_more, with_shares, without_rules
 from layout_advise.reports.words.reason_words import clause
 
 
@@ -65,8 +65,10 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
     first: tuple[Profiled, ...] = () if seen else (profiled,)
     waiting: Iterator[Profiled | Case] = chain(first, surveyed.cases, elsewhere(start, profiled))
     known: set[tuple[Key, int]] = {place_of(one) for one, _ in failed}
+    plain = without_rules(surveyed.left_out)
     while len(looked) + len(failed) < CHOOSE.most_regions + len(surveyed.failed) + len(answered):
-        one = next((region for region in waiting if _is_new(start, region, known, answered)), None)
+        new = (region for region in waiting if place_of(region) not in known)
+        one = next((region for region in new if not answered or tells_more(region, answered, plain, start.main)), None)
         if one is None or (known and start.time.is_over(seconds.of(profiled_of(one).share))):
             break
         known.add(place_of(one))
@@ -104,18 +106,11 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
     return _outcome(start, looked, failed)
 
 
-def _is_new(
-    start: RunContext, region: Profiled | Case, known: Collection[tuple[Key, int]], answered: Sequence[Profiled]
-) -> bool:
-    """Tells whether a region was not looked at yet, and is none of those with an answer in other bounds."""
-    return place_of(region) not in known and not nested(profiled_of(region), answered, start.main)
-
-
 def _outcome(start: RunContext, looked: Sequence[Looked], failed: Sequence[tuple[Profiled, LayoutAdviseError]]) -> Told:
     """The region that tells most, of several the first, the others with an answer beside it, and those without one."""
     told = max(looked, key=lambda one: (one.changes, *one.worth))
-    others = [one for one in looked if one is not told]
-    rows = [*(failed_row(region, error) for region, error in failed), *(row_of(one) for one in others if not one.answers)]
+    others = sorted((one for one in looked if one is not told), key=lambda one: not one.answers)
+    rows = [*(failed_row(region, error) for region, error in failed), *(row_of(one) for one in looked if one is not told)]
     told = not_blind(start.main, told, others, failed)
     measured = [one for one in apart([told, *others], start.main) if one is not told]
     told = for_program(start, told, measured, rows)

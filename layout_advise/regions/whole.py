@@ -7,7 +7,7 @@ they gain at most 1.5 % of the program (``docs/decisions/0086``).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -17,8 +17,9 @@ from layout_advise.choose.further_regions import share_beside
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.choose.profile import Profiled
 from layout_advise.decide.policy import DECIDE
+from layout_advise.observe.case import Case
 from layout_advise.reasons import Reason
-from layout_advise.regions.looked import Looked, row_of
+from layout_advise.regions.looked import Looked, profiled_of, row_of
 from layout_advise.regions.one import RunContext
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.contract import PassedOver
@@ -40,6 +41,18 @@ def alone(regions: Sequence[Profiled], main: ElfBinary) -> list[float]:
 def nested(region: Profiled, others: Sequence[Profiled], main: ElfBinary) -> bool:
     """Tells whether so much of the region is in others that its gain could not be told beside theirs."""
     return bool(others) and alone([*others, region], main)[-1] < (1.0 - CHOOSE.most_overlap) * region.share
+
+
+def without_rules(left_out: Sequence[PassedOver]) -> frozenset[str]:
+    """The names of those in which nothing can be rearranged."""
+    return frozenset(row.name for row in left_out if row.reason == Reason.NO_RULE_APPLIES)
+
+
+def tells_more(one: Profiled | Case, beside: Sequence[Profiled], plain: Collection[str], main: ElfBinary) -> bool:
+    """Tells whether a region is worth studying beside those with an answer: it is none of ``plain``, in which nothing can be
+    rearranged, and not much of it is in the others."""
+    region = profiled_of(one)
+    return region.name not in plain and not nested(region, beside, main)
 
 
 @dataclass(frozen=True, slots=True)

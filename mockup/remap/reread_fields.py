@@ -12,10 +12,8 @@ from layout_advise.layoutalgebra.derive.structure import Relayout
 from layout_advise.mockup.evidence.binding import Access, accesses
 from layout_advise.mockup.ir.effects import Ty
 from layout_advise.mockup.ir.lifted import Item, Load, Store, Val
+from layout_advise.mockup.remap.conversion_view import FieldKey
 from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan
-
-FieldKey = tuple[str, int]
-"""A structure's id, and the number of a field in it."""
 
 
 def is_apart(relayout: Relayout) -> bool:

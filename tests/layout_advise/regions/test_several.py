@@ -12,13 +12,14 @@ from layout_advise.config import Settings
 from layout_advise.errors import NeverCalledError, ProgramError, SnapshotError
 from layout_advise.progress import Progress
 from layout_advise.reasons import Reason
+from layout_advise.regions import several as regions
 from layout_advise.regions import survey as looking
 from layout_advise.regions.looked import with_passed_over
 from layout_advise.regions.one import RunContext
 from layout_advise.regions.run_seconds import RunTime
-from layout_advise.regions.survey import survey
+from layout_advise.regions.survey import Surveyed, survey
 from layout_advise.reports.model.contract import PassedOver
-from tests.support.regions.scripted import KEEP, NO_RULE, Road, replace_action, undecided
+from tests.support.regions.scripted import KEEP, NO_RULE, Road, beside, case_of, replace_action, undecided
 
 
 def test_an_answer_for_most_of_the_samples_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +41,28 @@ def test_further_regions_are_looked_at_while_most_of_the_samples_have_no_answer(
     assert outcome.case.profiled.name == "a"
     assert [one.case.profiled.name for one in outcome.beside] == ["c"]
     assert [one.name for one in outcome.passed_over] == ["b"]
+
+
+def test_a_region_with_an_answer_that_lies_in_another_one_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its samples are the other's, beside which it has no part; that it was looked at stays known."""
+    road = Road(monkeypatch, {"a": KEEP, "b": KEEP})
+    monkeypatch.setattr(regions, "apart", lambda looked, main: list(looked[:1]))
+    outcome = road.run()
+    assert outcome is not None
+    assert (outcome.case.profiled.name, outcome.beside) == ("a", ())
+    assert [one.name for one in outcome.passed_over] == ["b"]
+
+
+def test_after_an_answer_what_has_nothing_to_arrange_is_not_studied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """qhull: the survey had found so of `qh_facetintersect`, which then took a minute."""
+    road = Road(monkeypatch, {"a": KEEP, "b": KEEP, "c": KEEP})
+    plain = PassedOver("b", 0.3, Reason.NO_RULE_APPLIES, "no layout rule applies to its structures.")
+    beside(road, monkeypatch, Surveyed((case_of(road, "a"),), (), (plain,)))
+    outcome = road.run()
+    assert outcome is not None
+    assert road.looked == ["c"]
+    assert [one.case.profiled.name for one in outcome.beside] == ["c"]
+    assert outcome.passed_over == (plain,)
 
 
 def test_no_further_region_is_looked_at_where_one_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
