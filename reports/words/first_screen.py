@@ -105,7 +105,7 @@ def views_command(hotspot: HotspotReport, run: str = RUN) -> str | None:
 
 
 def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[Mark]:
-    """``verified · 9 processes · noise 2 % · 63 % of the samples · 8/9 checks``."""
+    """``verified · 9 processes · original varies by 2 % · 63 % of the samples · 8/9 checks``."""
     tried = [c for c in hotspot.candidates if c.speedup is not None or c.live is not None]
     if advised is not None:
         good = advised.evidence in ("live", "verified", "close")
@@ -120,7 +120,7 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
         yield Mark("↻", f"{counted.speedup.restores} processes")
     if hotspot.noise is not None and tried:
         floor = max(hotspot.noise.hi, 1 / hotspot.noise.lo if hotspot.noise.lo > 0 else 1.0) - 1
-        yield Mark("≈", f"noise {floor:.1%}".replace("%", " %"))
+        yield Mark("≈", f"original varies by {floor:.1%}".replace("%", " %"))
     waiting = f", waits {hotspot.waits:.0%} of its time" if quantities.waits_much(hotspot.waits) else ""
     yield Mark("◔", f"{hotspot.share:.0%} of samples{waiting}".replace("%", " %"))
     checks = report.quality.checks
