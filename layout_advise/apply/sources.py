@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +36,17 @@ class SourceFile:
     flags: tuple[str, ...]
     folder: Path
     compiler: str = "gcc"
+
+
+def aligns_new(one: SourceFile) -> bool:
+    """True if ``new`` and the library's containers give memory aligned as types ask (C++17), as the compiler says."""
+    standard = [flag for flag in one.flags if flag.startswith(("-std", "-faligned-new", "-fno-aligned-new"))]
+    command = [one.compiler, *standard, "-x", "c++", "-dM", "-E", os.devnull]
+    try:
+        macros = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return False
+    return "__cpp_aligned_new" in macros
 
 
 def from_compile_commands(file: Path) -> tuple[SourceFile, ...]:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from layout_advise.apply import trees
 from layout_advise.apply.macros import rewritten
+from layout_advise.apply.rewrite.aligned import GIVEN
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
 from layout_advise.apply.rewrite.syntax import TranslationUnit
 from layout_advise.apply.rewrite.target import Target, definition, target
-from layout_advise.apply.sources import SourceFile
+from layout_advise.apply.sources import SourceFile, aligns_new
 from layout_advise.apply.timed import Achieved, Rounds, exactly, timed
 from layout_advise.apply.trees import SourceTree
 from layout_advise.errors import SourceError
@@ -111,7 +112,10 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
                 f"{found.file} is not in {request.tree.root}",
                 "name the tree with --sources",
             )
-        layouts.append(target(found, record.groups, "\n".join(_texts(units)), record.blocks, ordered=record.ordered))
+        taken = "\n".join(_texts(units))
+        layouts.append(target(found, record.groups, taken, record.blocks, ordered=record.ordered, padded=record.padded))
+        if layouts[-1].aligned > GIVEN:
+            _check_new(moved, record.type)
         return rewrite(units, found, layouts[-1], guard=request.guard)
 
     done = rewritten(moved, new.root, make)
@@ -128,6 +132,14 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
     for one in moved:
         parse(one.path, one.flags, one.folder)
     return {path.relative_to(new.root) for path in done.texts}, layout
+
+
+def _check_new(sources: Sequence[SourceFile], name: str) -> None:
+    """Raises SourceError where ``new`` does not align elements in one of the units."""
+    old = next((one.path.name for one in sources if one.path.suffix != ".c" and not aligns_new(one)), None)
+    if old is not None:
+        why = f"{old} is compiled as C++ before 17, whose new does not align elements"
+        raise SourceError(f"cannot rewrite {name}", why, "compile it with -std=c++17")
 
 
 def _texts(units: Sequence[TranslationUnit]) -> list[str]:

@@ -15,7 +15,7 @@ def lines(layout: WantedLayout, applied: Applied, patch: Path | None) -> Iterato
     """The outcome, line by line."""
     candidate = layout.candidate
     for record in layout.records:
-        yield f"{candidate.id}: {record.type} as {shown_groups(record.groups, record.blocks)}"
+        yield f"{candidate.id}: {record.type} as {shown_groups(record.groups, record.blocks, record.padded)}"
     if layout.note:
         yield f"  {layout.note}"
     added = sum(line.startswith("+") and not line.startswith("+++") for line in applied.patch.splitlines())

@@ -12,23 +12,26 @@ from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
 
-FAMILIES = {"soa", "split", "compact", "reorder"}
+FAMILIES = {"soa", "split", "compact", "reorder", "pad"}
 """The families of layouts that can be written."""
-IN_BLOCKS = {"aosoa", "pad"}
+IN_BLOCKS = {"aosoa"}
 """Those of layouts in blocks: the last block is not padded, but as long as there are elements."""
 BLOCK = re.compile(r"\bi // (\d+)\b")
+STEP = re.compile(r"\b(\d+)\*i\b")
 
 
 @dataclass(frozen=True, slots=True)
 class WantedRecord:
     """A record by its name in the debug information, and its new groups of members; members in none come together.
     ``blocks``: so many elements of each group lie in a block, in which each member is an array; 0: in none. ``ordered``: the
-    members of a group lie in the order in which it names them, and not in that of the declaration."""
+    members of a group lie in the order in which it names them, and not in that of the declaration. ``padded``: an element
+    has so many bytes; 0: as many as its members need."""
 
     type: str
     groups: tuple[tuple[str, ...], ...]
     blocks: tuple[int, ...] = ()
     ordered: bool = False
+    padded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[Wanted
         if not structure.type or structure.type in ("int", "double", "float", "char", "long"):
             raise SourceError(f"cannot write {candidate.id}", f"{structure.name} has no record type", "")
         groups = _groups(structure, candidate, arrays)
-        one = WantedRecord(structure.type, groups, _blocks(structure, candidate, groups), "reorder" in candidate.families)
+        blocks, ordered = _blocks(structure, candidate, groups), "reorder" in candidate.families
+        one = WantedRecord(structure.type, groups, blocks, ordered, _padded(structure, candidate, groups))
         if found.setdefault(structure.type, one) != one:
             raise SourceError(f"cannot write {candidate.id}", f"two arrays of {structure.type} get two layouts", "")
     return tuple(found.values())
@@ -127,6 +131,18 @@ def _blocks(structure: StructureReport, candidate: CandidateReport, groups: tupl
     if not any(found):
         raise SourceError(f"cannot write {candidate.id}", "its blocks are of one member each", "")
     return tuple(found)
+
+
+def _padded(structure: StructureReport, candidate: CandidateReport, groups: tuple[tuple[str, ...], ...]) -> int:
+    """The bytes of a padded element, as the index maps of its parts say; 0 where it is not padded, or its last block is.
+    Raises SourceError where that is not one number, of one record."""
+    if "pad" not in candidate.families or candidate.block is not None:
+        return 0
+    maps = [part.index_map.partition(" of ")[0] for part in candidate.parts if part.structure == structure.id]
+    steps = {int(step) for text in maps for step in STEP.findall(text)}
+    if len(groups) != 1 or len(steps) != 1 or any("j" in text for text in maps):
+        raise SourceError(f"cannot write {candidate.id}", "padding of this form cannot be written yet", "")
+    return steps.pop()
 
 
 def _obstacle(candidate: CandidateReport) -> str:
@@ -164,10 +180,10 @@ def member_of(name: str) -> str:
     return name.split(".")[0].split("[")[0]
 
 
-def shown_groups(groups: Sequence[Sequence[str]], blocks: Sequence[int] = ()) -> str:
-    """``vx | m, P in blocks of 8 | the rest``."""
+def shown_groups(groups: Sequence[Sequence[str]], blocks: Sequence[int] = (), padded: int = 0) -> str:
+    """``vx | m, P in blocks of 8 | the rest``, or ``vx, m, P in 64 bytes``."""
     sizes = [*blocks, *[0] * len(groups)]
     shown = [
         ", ".join(group) + (f" in blocks of {size}" if size else "") for group, size in zip(groups, sizes, strict=False)
     ]
-    return " | ".join([*shown, "the rest"])
+    return f"{', '.join(shown)} in {padded} bytes" if padded else " | ".join([*shown, "the rest"])

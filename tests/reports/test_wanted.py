@@ -37,6 +37,23 @@ def test_an_order_of_members_is_kept() -> None:
     assert wanted(with_candidates(one), None).records == (WantedRecord("struct particle", (("z", "x", "y"),), (), True),)
 
 
+def padded(text: str, **changes: object) -> CandidateReport:
+    parts = (PartReport("s0", ("x", "y"), 8, "A_1000", text),)
+    return split(1, GAIN, ("x", "y"), parts=parts, **{"families": ("pad",), **changes})
+
+
+def test_elements_get_more_bytes() -> None:
+    (record,) = wanted(with_candidates(padded("byte = 64*i + 8*f of p; f: 0 x, 1 y; i < 1000")), None).records
+    assert record.padded == 64
+    assert shown_groups(record.groups, record.blocks, record.padded) == "x, y in 64 bytes"
+
+
+@pytest.mark.parametrize("text", ["byte = 64*i + 8*j of p; i < 5; j < 9", "", "byte = 64*(i // 8) of p"])
+def test_padding_that_cannot_be_written(text: str) -> None:
+    with pytest.raises(SourceError, match="padding of this form"):
+        wanted(with_candidates(padded(text)), "c1")
+
+
 def test_the_best_one_that_can_be_written() -> None:
     apart = split(1, Interval(4.0, 3.9, 4.1, 9), ("x",), classes=2)
     slow, quick = split(2, Interval(1.5, 1.4, 1.6, 9), ("x",)), split(3, GAIN, ("x",), ("y",))

@@ -69,6 +69,37 @@ def static_asserts(target: Target) -> str:
     return "".join(lines)
 
 
+def given_memory(target: Target, used: Set[str]) -> str:
+    """The functions that give memory for aligned records, of those that are used, as ``calloc`` and ``realloc`` do."""
+    to, parts = target.aligned, []
+    if "zeroed" in used:
+        parts.append(
+            _function(
+                "void *",
+                f"{target.prefix}_zeroed(size_t count, size_t size)",
+                f"const size_t most = size != 0 ? (SIZE_MAX - {to}) / size : count;",
+                f"void *const p = count <= most ? aligned_alloc({to}, (count * size + {to - 1}) / {to} * {to}) : NULL;",
+                "return p != NULL ? memset(p, 0, count * size) : NULL;",
+            )
+        )
+    if "regrown" in used:
+        parts.append(
+            _function(
+                "void *",
+                f"{target.prefix}_regrown(void *old, size_t bytes)",
+                f"void *const p = aligned_alloc({to}, (bytes + {to - 1}) / {to} * {to});",
+                "const size_t had = malloc_usable_size(old);",
+                "if (p == NULL)",
+                "    return NULL;",
+                "if (old != NULL)",
+                "    memcpy(p, old, had < bytes ? had : bytes);",
+                "free(old);",
+                "return p;",
+            )
+        )
+    return "\n" + "\n".join(parts) if parts else ""
+
+
 def _function(result: str, head: str, *body: str) -> str:
     lines = "".join(f"    {line}\n" for line in body)
     return f"static inline {result}{head}\n{{\n{lines}}}\n"

@@ -3,6 +3,7 @@ read."""
 
 from __future__ import annotations
 
+from layout_advise.apply.rewrite.aligned import AlignedMemory
 from layout_advise.apply.rewrite.allocations import releases
 from layout_advise.apply.rewrite.members import MemberAddresses
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, arguments
@@ -15,18 +16,21 @@ UNSEEN = {"free", "malloc", "calloc", "realloc", "aligned_alloc", "memset", "mem
 
 
 class OrderedExpressions:
-    """Initialisers get names; conversions of elements to bytes are refused."""
+    """Initialisers get names; conversions of elements to bytes are refused. Of padded elements, allocations are aligned."""
 
     def __init__(self, program: SourceProgram, target: Target) -> None:
         self.program, self.target = program, target
         self.members = MemberAddresses(program)
         self.refusals: set[Refusal] = set()
         self.used: set[str] = set()
+        self.memory = AlignedMemory(program, target) if target.aligned else None
 
     def edits(self, node: Syntax) -> list[Edit]:
         """The edits of a node and of all below it."""
         found: list[Edit] = []
         for part in node.walk():
+            if self.memory is not None:
+                found += self.memory.edits(part)
             if part.kind == "INIT_LIST_EXPR":
                 made = initialiser_edits(self.program, self.target, part)
                 if isinstance(made, Refusal):
@@ -35,6 +39,9 @@ class OrderedExpressions:
                     found += made
             elif why := self._obstacle(part):
                 self.refusals.add(Refusal(part.file, part.line, why))
+        if self.memory is not None:
+            self.refusals |= self.memory.refusals
+            self.used |= self.memory.used
         return sorted(set(found))
 
     def _obstacle(self, node: Syntax) -> str | None:

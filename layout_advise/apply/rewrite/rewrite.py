@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from layout_advise.apply.rewrite.accessors import functions, ref_type, static_asserts
+from layout_advise.apply.rewrite.accessors import functions, given_memory, ref_type, static_asserts
+from layout_advise.apply.rewrite.aligned import AlignedMemory
 from layout_advise.apply.rewrite.cxx.rewrite import edited
 from layout_advise.apply.rewrite.expressions import SplitExpressions
 from layout_advise.apply.rewrite.order import OrderedExpressions
@@ -54,6 +55,10 @@ def _edited_c(
         for top in unit.declarations:
             edits[top.file].update(expressions.edits(top))
     refusals = set(expressions.refusals)
+    if target.aligned:
+        memory = AlignedMemory(program, target)
+        edits[record.file].update(memory.declared(record))
+        refusals |= memory.refusals
     if target.reorders:
         refusals |= put_in_order(program, record, target, edits[record.file])
     if not refusals:
@@ -99,9 +104,11 @@ def _add_helpers(
     end = text.index(";", max(top.end for top in own)) + 1
     end = text.find("\n", end) + 1 or len(text)
     if not target.splits:
-        if guard:
-            found.add(Edit(end, end, static_asserts(target)))
-            found.add(Edit(0, 0, "#include <stddef.h>\n"))
+        behind = given_memory(target, used) + (static_asserts(target) if guard else "")
+        headers = ["stddef"] * guard + (["malloc", "stdint", "stdlib", "string"] if used else [])
+        if behind:
+            found.add(Edit(end, end, behind))
+            found.add(Edit(0, 0, "".join(f"#include <{name}.h>\n" for name in headers)))
         return
     first = min((edit.start for edit in found), default=record.start)
     before = min(top.start for top in tops if top.end >= min(first, record.start))

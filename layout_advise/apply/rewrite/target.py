@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from layout_advise.apply.rewrite.syntax import CType, Syntax, TranslationUnit
 from layout_advise.errors import SourceError
 
+LINE = 64
 REF_BYTES = 24
 """Bytes of what stands for a pointer: a base, a count, an index."""
 FIRST_PAGE = 4096
@@ -16,7 +17,8 @@ FIRST_PAGE = 4096
 NULL into accesses that the program makes all the same, and warns of addresses that are then numbers."""
 
 HELPERS = ("ref", "over", "plus", "stepped", "stepping", "minus", "same", "there", "load", "store", "copied", "filled",
-           "resized", "sorted", "written", "read", "ptr", "cptr", "cref", "refs", "places", "array", "vector")  # fmt: skip
+           "resized", "sorted", "zeroed", "regrown", "written", "read", "ptr", "cptr", "cref", "refs", "places", "array",
+           "vector")  # fmt: skip
 """What the new names end with, but for those of the members."""
 
 
@@ -69,7 +71,8 @@ class FieldGroup:
 @dataclass(frozen=True, slots=True)
 class Target:
     """The record (``usr``), as the source writes it (``spelling``), and the new layout: ``groups`` one behind the other.
-    With one group only the order of the fields changes, and pointers stay pointers."""
+    With one group only the order of the fields changes, and pointers stay pointers. ``aligned``: the record is aligned to
+    so many bytes, which pads it; 0: as its fields ask."""
 
     usr: str
     name: str
@@ -79,6 +82,7 @@ class Target:
     groups: tuple[FieldGroup, ...]
     prefix: str
     align: int = 1
+    aligned: int = 0
 
     @property
     def splits(self) -> bool:
@@ -105,7 +109,7 @@ class Target:
     def new_size(self) -> int:
         """Bytes of the re-ordered declaration."""
         last = self.groups[-1]
-        return _up(last.at + last.size, max(self.align, *(group.align for group in self.groups)))
+        return _up(last.at + last.size, max(self.align, self.aligned, *(group.align for group in self.groups)))
 
     @property
     def ref(self) -> str:
@@ -227,11 +231,18 @@ def _holds(shape: CType, usr: str) -> bool:
 
 
 def target(
-    record: Syntax, groups: Sequence[Sequence[str]], taken: str, blocks: Sequence[int] = (), *, ordered: bool = False
+    record: Syntax,
+    groups: Sequence[Sequence[str]],
+    taken: str,
+    blocks: Sequence[int] = (),
+    *,
+    ordered: bool = False,
+    padded: int = 0,
 ) -> Target:
     """The new layout of a record: ``groups`` of field names, each in ``blocks`` of so many elements (0 or nothing: in none),
     and in its own order where they are ``ordered`` or it is the only one; fields in no group come together as the last.
-    ``taken`` is all text whose words new names must not repeat. Raises SourceError where a group names what is not there."""
+    ``taken`` is all text whose words new names must not repeat. ``padded``: elements get so many bytes, by their alignment;
+    only of records in one piece. Raises SourceError where a group names what is not there, or another size comes out."""
     named_all = {name for group in groups for name in group}
     whole = all(named_all.intersection(field.names) for field in fields_of(record))
     fields = fields_of(record, len(groups) > 1 or not whole or any(blocks))
@@ -250,7 +261,7 @@ def target(
     prefix = own
     while re.search(rf"\b{re.escape(prefix)}_({'|'.join((*HELPERS, *known))})_*\b", taken):
         prefix += "_"
-    return Target(
+    made = Target(
         record.declares,
         own,
         record.shape.text,
@@ -259,7 +270,17 @@ def target(
         _placed(fields, parts, [*blocks, *[0] * len(parts)][: len(parts)], ordered),
         prefix,
         record.shape.align,
+        alignment(padded) if padded else 0,
     )
+    if padded and (made.splits or made.new_size != padded or made.aligned <= made.align):
+        why = "padded elements whose members are apart" if made.splits else f"its members do not come to {padded} bytes"
+        raise SourceError(f"cannot rewrite {record.shape.text}", why, "choose another one with --candidate")
+    return made
+
+
+def alignment(padded: int) -> int:
+    """What a record of that many bytes is aligned to: the greatest power of two that divides them, up to a line."""
+    return min(padded & -padded, LINE)
 
 
 def _placed(

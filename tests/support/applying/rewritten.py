@@ -30,9 +30,11 @@ def rewritten(
     standard: str = "",
     blocks: Sequence[int] = (),
     ordered: bool = False,
+    padded: int = 0,
 ) -> Rewritten:
     """Writes ``files`` to ``folder`` and rewrites all of its ``.c`` or ``.cpp`` files; ``groups`` None: an array for
-    each member; ``blocks``: the elements in a block of each group; ``ordered``: which keeps its order."""
+    each member; ``blocks``: the elements in a block of each group; ``ordered``: which keeps its order; ``padded``: bytes of
+    an element."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -41,7 +43,7 @@ def rewritten(
     def make(units: Sequence[TranslationUnit]) -> Rewritten:
         found = definition(units, record)
         parts = groups if groups is not None else [[field.name] for field in fields_of(found)]
-        layout = target(found, parts, "\n".join(files.values()), blocks, ordered=ordered)
+        layout = target(found, parts, "\n".join(files.values()), blocks, ordered=ordered, padded=padded)
         return rewrite(units, found, layout, guard=guard)
 
     sources = [SourceFile(folder / name, (standard,), folder) for name in files if name.endswith((".c", ".cpp"))]
@@ -57,9 +59,10 @@ def changed(
     guard: bool = False,
     blocks: Sequence[int] = (),
     ordered: bool = False,
+    padded: int = 0,
 ) -> Path:
     """The folder ``new`` in ``folder`` with the rewritten files, nothing of which may be refused."""
-    done = rewritten(files, record, groups, folder / "old", guard=guard, blocks=blocks, ordered=ordered)
+    done = rewritten(files, record, groups, folder / "old", guard=guard, blocks=blocks, ordered=ordered, padded=padded)
     assert not done.refusals, done.refusals
     (folder / "new").mkdir()
     for name, text in files.items():
