@@ -146,7 +146,7 @@ def kernel_text(
     lines += [f"    uint8_t *const {pointer} = {place};" for pointer, place in static.items()]
     lines += [f"    {line}" for line in shared_variables(scope)]
     outs = [f"    {_live_out(live, writer)}" for live in lifted.live_outs]
-    mentioned = set(re.findall(r"\w+", "\n".join([*writer.lines, *outs])))
+    mentioned = set(re.findall(r"\w+", "\n".join([*writer.before, *writer.lines, *outs])))
     for live in lifted.live_ins:
         if scope.names[live.value.number] in mentioned:
             lines += [f"    {line}" for line in _live_in(live, scope)]
@@ -165,8 +165,18 @@ def kernel_text(
     for hidden in writer.hidden.values():
         lines.append(f"    int64_t {hidden} = 0;")
         lines.append(f"    LA_UNKNOWN({hidden});")
+    lines += _kept(writer)
     lines += writer.lines
     return "\n".join([*lines, *outs, "}"])
+
+
+def _kept(writer: BodyWriter) -> list[str]:
+    """What is made once a call of pointers that stay where they are. Where it is loaded again, any store may have changed
+    it, for all that the compiler knows: so it is with the pointers of a source."""
+    before = [f"    {line}" for line in writer.before]
+    if not writer.kept:
+        return before
+    return [f"    int64_t words[{len(writer.kept)}];", *before, "    const la_i64 *kept = words;", "    LA_UNKNOWN(kept);"]
 
 
 def _live_in(live: LiveIn, scope: Scope) -> list[str]:

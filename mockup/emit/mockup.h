@@ -176,6 +176,8 @@ LA_INLINE int64_t la_decode_among(int64_t code, const struct la_pool *pool, int6
 #define LA_MEMBER(type, record, offset) \
     (((struct { uint8_t before[offset]; type value; } __attribute__((may_alias)) *)(record))->value)
 
+/* A pointer from where a call leaves it, at its beginning; of a call that does not come to it the place may be none. */
+LA_INLINE int64_t la_kept(const uint8_t *place) { return (uint64_t)place < 4096 ? 0 : *(const la_i64_u *)place; }
 LA_INLINE double la_as_f64(int64_t x) { double r; __builtin_memcpy(&r, &x, 8); return r; }
 LA_INLINE float la_as_f32(uint32_t x) { float r; __builtin_memcpy(&r, &x, 4); return r; }
 LA_INLINE int64_t la_as_i64(double x) { int64_t r; __builtin_memcpy(&r, &x, 8); return r; }

@@ -56,6 +56,7 @@ from layout_advise.mockup.evidence.binding import accesses, bind
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.remap.entered_indices import entered_sites, translated
+from layout_advise.mockup.remap.kept_pointers import kept_pointers
 from layout_advise.mockup.remap.links import NO_LINKS, find_links
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.remap.reread_fields import of_one_type, read_where_used
@@ -118,7 +119,7 @@ def emit(
         not settings.turned and settings.blocks is None and nothing_packed(lifted),
         overlaps(lifted.body, context.plan, context.pointers),
         bool(context.simd.abreast or packs.at),
-        translated(context.plan, lifted, context.entered, context.links),
+        translated(context.plan, lifted, context.entered, context.links, context.kept),
     )
 
 
@@ -173,6 +174,7 @@ def _context(
         masks=byte_masks(lifted, SSE if settings.check else settings.vector_bytes),
         simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
         entered={} if trace.threads else entered_sites(placed, lifted),
+        kept={} if trace.threads else kept_pointers(placed, lifted, binding),
         links=find_links(lifted, placed, candidate, words=settings.put) if _with_links(settings, trace) else NO_LINKS,
         again=again,
         typed=of_one_type(lifted.body, placed) if again else frozenset(),

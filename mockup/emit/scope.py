@@ -30,7 +30,7 @@ from layout_advise.mockup.ir.loop_body import operands
 
 GPR_NAMES = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" for n in range(8, 16)), "fs_base")
 COUNTERS = "ijklmnopq"
-RESERVED = frozenset(("context", "call", "given", "before", "lane", "e"))
+RESERVED = frozenset(("context", "call", "given", "before", "lane", "e", "words", "kept"))
 """Names that the text of every kernel may use as they are."""
 
 

@@ -44,6 +44,11 @@ class SiteIndices(Text):
                 continue
             self.pointers_written.add(at[name])
             terms = " + ".join(f"{a.stride} * {self.digit(site.number, a.dim)}" for a in whole_axes(mapped))
+            if terms and (alike, beside, start) == (None,) * 3 and self.reloads(site):
+                once = self.kept_digits(site)
+                made = " + ".join(f"{a.stride} * {once[a.dim]}" for a in whole_axes(mapped))
+                self.put(f"uint8_t *const {at[name]} = (uint8_t *){self.keep(f'(int64_t)({name} + {made})')};")
+                continue
             hidden = f" + {self.hide(site)}" if self.plan.chosen_at_run_time(site.relayout) else ""
             apart = gathered and len(maps) > 1 and terms and start is None and not hidden
             kind = "uint8_t *" if apart else "uint8_t *const "
@@ -92,6 +97,12 @@ class SiteIndices(Text):
             self.take_for_granted(site)
             self.put(f"const int64_t {self.digit(site.number, 0)} = {self.code(atom, structure)} - 1;")
             return
+        if start is None and site.number in self.context.kept:
+            self.take_for_granted(site)
+            for k, name in enumerate(self.kept_digits(site)):
+                loaded = self.keep(name) if self.reloads(site) else name
+                self.put(f"const int64_t {self.digit(site.number, k)} = {loaded};")
+            return
         if structure.blocks:
             self.take_for_granted(site)
             number = f"la_number({among(structure)}, {structure.element_bytes}, {self.linear(site.offset)})"
@@ -113,6 +124,37 @@ class SiteIndices(Text):
             self.put(f"const int64_t {self.digit(site.number, k)} = {cut} / {dim.stride}{close}{back};")
             if k + 1 < len(structure.dims):
                 self.put(f"{rest} %= {dim.stride};")
+
+    def reloads(self, site: Site) -> bool:
+        """Tells whether what is made once a call is loaded again where the old pointer is: not where the compiler is told
+        that arrays do not overlap, or iterations not depend on each other, as it need not load it then."""
+        return site.number in self.context.kept and bool(self.context.counters)
+
+    def keep(self, value: str) -> str:
+        """What is loaded in place of a value that was made once in the call."""
+        if value not in self.kept:
+            self.kept[value] = f"kept[{len(self.kept)}]"
+            self.before.append(f"words[{len(self.kept) - 1}] = {value};")
+        return self.kept[value]
+
+    def kept_digits(self, site: Site) -> Sequence[str]:
+        """The names of the digits at a site that starts from a pointer that stays where it is, made once in a call."""
+        structure = site.relayout.structure
+        place = self.pointer_text(self.context.kept[site.number])
+        key = (structure.id, place, site.offset.const, site.ahead)
+        if key not in self.starts:
+            start = self.given.new("start")
+            self.starts[key] = [self.given.new(f"{start}_{k}") for k in range(len(structure.dims))]
+            ahead = site.ahead or (0,) * len(structure.dims)
+            further = sum(by * dim.stride for by, dim in zip(ahead, structure.dims, strict=True))
+            offset = self.linear(Linear(site.offset.const + further, ()))
+            self.before.append(f"int64_t {start} = la_kept({place}) + {offset}; /* from {structure.name} */")
+            for name, dim, by in zip(self.starts[key], structure.dims, ahead, strict=True):
+                found = f"{start} / {dim.stride}"
+                if structure.blocks:
+                    found = f"la_number({among(structure)}, {structure.element_bytes}, {start})"
+                self.before += [f"const int64_t {name} = {found} - {by};", f"{start} %= {dim.stride};"]
+        return self.starts[key]
 
     def take_for_granted(self, site: Site) -> None:
         """Ends the process where what the digits at ``site`` rest on is not so."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Structure
 from layout_advise.mockup.emit.arrays import FieldPointers
@@ -55,6 +55,8 @@ class WriterContext:
     simd: SimdLoops
     entered: Mapping[int, Entered]
     """By site, the indices that the call brings along."""
+    kept: Mapping[int, Linear] = field(default_factory=dict)
+    """By site, the place of the pointer that it starts from, which stays as it is (:mod:`~..remap.kept_pointers`)."""
     links: Links = NO_LINKS
     again: frozenset[int] = frozenset()
     """The loads that are made where their values are used."""
@@ -112,6 +114,12 @@ class Text:
         """(pointer to a field or record, text of an index in bytes) -> pointer to that element."""
         self.bases: dict[int, str] = {}
         """Live-in values that addresses start from -> name of the kernel's pointer parameter."""
+        self.starts: dict[tuple[object, ...], Sequence[str]] = {}
+        """Of pointers that stay where they are (structure, place, offset): the names of their digits, made once a call."""
+        self.kept: dict[str, str] = {}
+        """What is made of them -> where it is loaded from."""
+        self.before: list[str] = []
+        """Lines in front of all others, which make both."""
         self.hidden: dict[tuple[tuple[str, int], ...], str] = {}
         """What sites start from -> name of a zero that the compiler does not know (:meth:`Places.hide`)."""
 

@@ -7,7 +7,7 @@ old pointer, by division, is no cost of the layout. So it is made before the cal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from layout_advise.mockup.evidence.binding import Access, accesses
@@ -47,11 +47,17 @@ def goes_on_alike(access: Access, place: ElementPlace, entered: Entered) -> bool
     return not place.terms and moved == dict(place.along)
 
 
-def translated(plan: RemapPlan, lifted: Lifted, entered: Mapping[int, Entered], links: Links = NO_LINKS) -> frozenset[str]:
+def translated(
+    plan: RemapPlan,
+    lifted: Lifted,
+    entered: Mapping[int, Entered],
+    links: Links = NO_LINKS,
+    kept: Collection[int] = (),
+) -> frozenset[str]:
     """Ids of the structures of which addresses are made places one by one: each access is tested, or the index is made of a
-    pointer that the innermost loop loads, and that is no link."""
+    pointer that the innermost loop loads, and that is no link, nor is its site one of those ``kept``."""
     loaded = (plan.places[uid] for uid in plan.by_pointer)
-    found = {place.relayout.structure.id for place in loaded if place.site.number not in links.sites}
+    found = {p.relayout.structure.id for p in loaded if p.site.number not in links.sites and p.site.number not in kept}
     for access in accesses(lifted.body):
         place = plan.places.get(access.uid)
         if place is not None and place.within is not None:

@@ -16,7 +16,7 @@ from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, Candidate
 from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Point
 from layout_advise.mockup.evidence.binding import access_bytes, accesses, key_of
 from layout_advise.mockup.evidence.evidence import Evidence
-from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.ir.lifted import Lifted, Load
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.rewrite.passes import run_passes
 from layout_advise.mockup.rewrite.reroll import reroll
@@ -85,10 +85,14 @@ def trace_of(lifted: Lifted, source_records: np.ndarray | None, references: Sequ
 def references_of(lifted: Lifted) -> tuple[Reference, ...]:
     """One reference for each (pc, operand) of the lifted code."""
     sizes: dict[tuple[int, int], int] = {}
+    written = set()
     for access in accesses(lifted.body):
         end = access.part + access_bytes(access)
         sizes[key_of(access)] = max(sizes.get(key_of(access), 0), end)
-    return tuple(Reference(k, pc, operand, "both", size) for k, ((pc, operand), size) in enumerate(sorted(sizes.items())))
+        written |= set() if isinstance(access, Load) else {key_of(access)}
+    return tuple(
+        Reference(k, *key, "both" if key in written else "read", size) for k, (key, size) in enumerate(sorted(sizes.items()))
+    )
 
 
 def traced(lifted: Lifted, where: Path, integers: Sequence[int], floats: Sequence[float], capacity: int = 1 << 16) -> Trace:
