@@ -117,7 +117,8 @@ def row_of(change: Mapping[str, Any], given: argparse.Namespace) -> dict[str, An
     row: dict[str, Any] = {key: change[key] for key in ("program", "what", "region")}
     with tempfile.TemporaryDirectory(prefix="by-hand-") as work:
         here = Path(work).resolve()
-        old = prepared(program, here)
+        fetched = prepared(program, here)
+        old = changed(fetched, change["both"], here / "old") if "both" in change else fetched
         trees.built(old)
         new = changed(old, change["edit"], here / "new")
         arguments = shlex.split(program["run"].replace("$LIST", str(old.root / "list")).replace("$INPUT", "."))[1:]
