@@ -15,6 +15,7 @@ from layout_advise.mockup.evidence.pools import pieces_of, spans_of
 from layout_advise.mockup.ir.data_branches import branches_on_data
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.machine.image import open_image
+from layout_advise.mockup.rewrite.frame_variables import frame_variables
 from layout_advise.mockup.rewrite.passes import rewrite
 from layout_advise.mockup.run.code_placement import InnerLoop, hot_loop
 from layout_advise.observe.observe import Observation, is_beyond_the_l2
@@ -89,6 +90,7 @@ class Source:
 
 def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Function, *, verify: bool = False) -> Source:
     """The source of mock-ups for the observed call; ``verify``: the lifted form is checked after each pass."""
+    lifted = frame_variables(lifted, Evidence.of(seen.trace, seen.structures))
     loop, branches = hot_loop(seen.region, seen.trace), branches_on_data(lifted)
     hangs = depends_on_place(seen, branches, loop)
     known = compiler_of(module, function)

@@ -171,8 +171,8 @@ def kernel_text(
 
 
 def _kept(writer: BodyWriter) -> list[str]:
-    """What is made once a call of pointers that stay where they are. Where it is loaded again, any store may have changed
-    it, for all that the compiler knows: so it is with the pointers of a source."""
+    """The lines that make, once a call, indices of pointers that stay where they are. Where these are loaded again, any
+    store may have changed them, for all that the compiler knows: so it is with the pointers of a source."""
     before = [f"    {line}" for line in writer.before]
     if not writer.kept:
         return before

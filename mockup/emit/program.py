@@ -83,6 +83,7 @@ class BodyWriter(MemoryWriter):
         elif isinstance(item, Let) and item.uid in self.context.masks:
             self.put(f"{self.declare(item.value)} = {self.byte_mask(self.context.masks[item.uid])};")
         elif isinstance(item, Let):
+            self.make_ready(item)
             args = self.compared_codes(item) or [self.text(a) for a in item.args]
             self.put(f"{self.declare(item.value)} = {operation(item.name, item.value.ty, args, [a.ty for a in item.args])};")
             led = self.context.links.codes.get(item.value)
@@ -116,6 +117,15 @@ class BodyWriter(MemoryWriter):
             self.put(f"LA_STOP; /* {item.pc:#x}{': no compared call came here' if item.reason else ''} */")
         elif isinstance(item, LiftedLoop):
             self.loop(item)
+
+    def make_ready(self, item: Let) -> None:
+        """Where the original's compiler chose by a conditional move, in a loop with branches, what it chooses between is
+        computed whatever is chosen: else gcc may compute one of both only where it is, and jumps, which costs what it cannot
+        predict. A loop without branches may become vectors."""
+        if item.name == "select" and item.value.ty[0] == "i" and self.branches:
+            for arm in dict.fromkeys(item.args[1:]):
+                if isinstance(arm, Val):
+                    self.put(f"LA_READY({self.text(arm)});")
 
     def compared_codes(self, item: Let) -> list[str]:
         """The codes of two links that are compared, in place of the pointers; empty where they are not links."""
@@ -216,9 +226,11 @@ class BodyWriter(MemoryWriter):
 
     def inner(self, items: Sequence[Item]) -> None:
         """A nested body, one level deeper."""
+        before, self.branches = self.branches, any(isinstance(item, Label) for item in items)
         self.depth += 1
         self.body(items)
         self.depth -= 1
+        self.branches = before
 
     def stripped(self, loop: LiftedLoop, name: str, trip: str, block: int) -> str:
         """Whole blocks of the AoSoA dimension, where the accesses start at block borders; what remains follows plainly."""

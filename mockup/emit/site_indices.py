@@ -131,7 +131,7 @@ class SiteIndices(Text):
         return site.number in self.context.kept and bool(self.context.counters)
 
     def keep(self, value: str) -> str:
-        """What is loaded in place of a value that was made once in the call."""
+        """The place that a value which was made once in the call is loaded from."""
         if value not in self.kept:
             self.kept[value] = f"kept[{len(self.kept)}]"
             self.before.append(f"words[{len(self.kept) - 1}] = {value};")
@@ -153,7 +153,8 @@ class SiteIndices(Text):
                 found = f"{start} / {dim.stride}"
                 if structure.blocks:
                     found = f"la_number({among(structure)}, {structure.element_bytes}, {start})"
-                self.before += [f"const int64_t {name} = {found} - {by};", f"{start} %= {dim.stride};"]
+                back = f" - {by}" if by > 0 else f" + {-by}" if by else ""
+                self.before += [f"const int64_t {name} = {found}{back};", f"{start} %= {dim.stride};"]
         return self.starts[key]
 
     def take_for_granted(self, site: Site) -> None:

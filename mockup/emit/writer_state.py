@@ -95,6 +95,8 @@ class Text:
         """Names of the counters of the loops around."""
         self.strip: tuple[str, int, str] | None = None
         """Inside a strip-mined loop: number of the block, its size, lane."""
+        self.branches = False
+        """Whether the body of the loop around has branches."""
         self.copies = 0
         """How many bodies of loops were written a second time."""
         self.temporaries = 0

@@ -36,7 +36,7 @@ def _sites(plan: RemapPlan) -> Iterator[Site]:
 
 
 def _single(offset: Linear) -> Operand | None:
-    """What alone an offset is made of, once; None where that is more or less."""
+    """The operand that alone makes up an offset, once; None where it is more or less."""
     terms = offset.terms
     return terms[0][0] if len(terms) == 1 and terms[0][1] == 1 else None
 

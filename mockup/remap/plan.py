@@ -222,7 +222,7 @@ class _Planner:
         changing = [atom for atom, _ in cut.fixed if self.levels.level(atom, chain) == cut.depth]
         if moves_as_one(relayout) or all(read_again(atom, chain[-1]) for atom in changing):
             return access  # as a source in the new layout does
-        if all(is_loaded(atom, chain[-1]) for atom in changing):
+        if all(is_loaded(atom, chain[-1]) or atom in self.levels.saved for atom in changing):
             self.by_pointer.add(access.uid)
             return access
         why = "its address has no part that an index can be made of (a pointer changes in the inner loop)"

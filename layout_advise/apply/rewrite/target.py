@@ -279,7 +279,7 @@ def target(
 
 
 def alignment(padded: int) -> int:
-    """What a record of that many bytes is aligned to: the greatest power of two that divides them, up to a line."""
+    """The alignment of a record of that many bytes: the greatest power of two that divides them, up to a line."""
     return min(padded & -padded, LINE)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from layout_advise.mockup.evidence.binding import Access, Binding
 from layout_advise.mockup.ir.lifted import (
@@ -31,6 +31,11 @@ class Levels:
         self.products: dict[int, Let] = {}
         self.restored = spilled_values(lifted, binding)
         self._walk(lifted.body, ())
+        self.restored |= dict(_copies(lifted.body))
+        framed = {pc for pc, _, why in lifted.skipped if why == "frame"}
+        sums = (item for item in everything(lifted.body) if isinstance(item, LetLinear))
+        self.saved = {item.value for item in sums if item.origin.pc in framed}
+        """Values that were loaded from the frame, of words that are variables now (``rewrite/frame_variables``)."""
 
     def _walk(self, body: Sequence[Item], loops: tuple[int, ...]) -> None:
         for item in body:
@@ -60,6 +65,17 @@ class Levels:
         elif isinstance(operand, Var):
             changing = self.variables.get(operand.number, ())
         return max((k for k, loop in enumerate(chain) if loop.uid in changing), default=-1)
+
+
+def _copies(body: Sequence[Item]) -> Iterator[tuple[Operand, Operand]]:
+    """Values of loops that are what a variable is, to which nothing in the loop assigns."""
+    for loop in (item for item in everything(body) if isinstance(item, LiftedLoop)):
+        assigned = {item.variable for item in everything(loop.body) if isinstance(item, Assign)}
+        for item in loop.body:
+            if isinstance(item, LetLinear) and item.linear.const == 0 and len(item.linear.terms) == 1:
+                ((atom, coef),) = item.linear.terms
+                if isinstance(atom, Var) and coef == 1 and atom not in assigned:
+                    yield item.value, atom
 
 
 def read_again(atom: Operand, loop: LiftedLoop) -> bool:

@@ -112,7 +112,7 @@ def divisions(case: Case, first: Structure) -> list[int]:
     text = emit_mockup(case.lifted, candidate(relayout(first, "soa")), case.trace, case.structures)
     return [
         len(found)
-        for found in re.findall(rf"^( +)const int64_t d\d+_\d+ = .* / {first.dims[0].stride}\)?;", text, re.MULTILINE)
+        for found in re.findall(rf"^( +)const int64_t (?:d|start)\w* = .* / {first.dims[0].stride}\)?;", text, re.MULTILINE)
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,10 @@ NO_EVIDENCE = Evidence.of(Trace("f", 1, "step", (), (), 0, False, NO_REGISTERS, 
 """That of a call that touches nothing."""
 
 
+STACK = np.zeros(1 << 16, np.uint8)
+"""What mock-ups have for a stack."""
+
+
 def run_mockup(
     source: str,
     out: Path,
@@ -43,7 +47,9 @@ def run_mockup(
     """Build the mock-up and call it once, on the memory that its addresses and arguments lead to; nothing may take the new
     buffers for zeros."""
     mockup = compile_mockup(source, out, compiler=compiler, flags=flags, fill=0xAB)
-    return mockup({}, arguments(integers, floats), records=records)
+    registers = arguments(integers, floats)
+    gpr = (*registers.gpr[:4], STACK.ctypes.data + STACK.nbytes // 2 // 16 * 16 - 8, *registers.gpr[5:])
+    return mockup({}, replace(registers, gpr=gpr), records=records)
 
 
 class Native:
