@@ -19,7 +19,6 @@ from layout_advise.mockup.evidence.streams import hull
 from layout_advise.mockup.ir.effects import Gpr, Ty
 from layout_advise.mockup.ir.lifted import (
     Assign,
-    Atomic,
     Item,
     Let,
     LetLinear,
@@ -27,7 +26,6 @@ from layout_advise.mockup.ir.lifted import (
     LiftedLoop,
     Linear,
     Load,
-    OpaqueCall,
     Operand,
     RuntimeCall,
     Store,
@@ -59,14 +57,14 @@ class _Word:
 def frame_variables(lifted: Lifted, evidence: Evidence) -> Lifted:
     """Returns ``lifted`` with words of the frame as variables.
 
-    Needs: the traced addresses, to show that nothing else reaches these words.
+    Needs: the traced addresses, to show that nothing else reaches these words, in calls that stay calls neither.
     Gives: values where the frame was loaded; of a loop, and of arguments on the stack, words that it writes are stored at
     the end. The references that are made no more are ``skipped``.
     Keeps: all other statements and their order.
     """
     rsp = next((live.value for live in lifted.live_ins if live.location == RSP and live.half is None), None)
-    kept = any(isinstance(item, OpaqueCall | RuntimeCall | Atomic) for item in everything(lifted.body))
-    words = tuple(_words(lifted, rsp, evidence)) if rsp is not None and not kept and not evidence.trace.threads else ()
+    alone = not evidence.trace.threads and not any(isinstance(item, RuntimeCall) for item in everything(lifted.body))
+    words = tuple(_words(lifted, rsp, evidence)) if rsp is not None and alone else ()
     if rsp is None or not words:
         return lifted
 

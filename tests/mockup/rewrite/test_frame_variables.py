@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Structure
+from layout_advise.layoutalgebra.sets.nests import Affine, FoldedStream, Point
 from layout_advise.mockup.evidence.binding import accesses, bind
 from layout_advise.mockup.evidence.evidence import Evidence
 from layout_advise.mockup.ir.effects import Gpr, Ty
@@ -32,6 +34,7 @@ from layout_advise.mockup.ir.lifted import (
 from layout_advise.mockup.ir.verify import verify_form
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.rewrite.frame_variables import RIP, RSP, frame_variables
+from layout_advise.tracer.trace.trace import Reference
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockups.case import Case, f64_fields, verify
 from tests.support.mockups.native import candidate, relayout
@@ -93,10 +96,15 @@ def test_it_computes_the_same(steps: list[Step], trips: int, is_loop: bool) -> N
     assert after.data[first:] == before.data[first:]
 
 
-def variables(steps: list[Step], *, is_loop: bool = True) -> int:
-    """How many accesses to the frame are left of a traced run of four iterations, of those to what they go to."""
+def variables(steps: list[Step], *, is_loop: bool = True, called: int | None = None) -> int:
+    """How many accesses to the frame are left of a traced run of four iterations, of those to what they go to. ``called``:
+    a call that stays a call writes there, so far from the stack pointer."""
     lifted = frame_loop(steps, 4, is_loop)
     trace = interpreted(lifted, {Gpr(4): ENTRY}, SmallMemory(bytes(MEMORY_BYTES)))
+    if called is not None:
+        other = Reference(len(trace.references), 0x9000, 0, "write", 4)
+        stream = FoldedStream((Point(Affine(ENTRY + called)),), 1)
+        trace = replace(trace, references=(*trace.references, other), streams=(*trace.streams, stream))
     made = frame_variables(lifted, Evidence.of(trace, ()))
     (loop,) = (item for item in made.body if isinstance(item, LiftedLoop))
     return sum(one.address.const < OUT or one.address.const > 1 << 32 for one in accesses(loop.body))
@@ -111,6 +119,11 @@ def test_what_other_accesses_reach_stays_memory() -> None:
     assert variables([(False, word, False), (True, moving, False)]) == 2
     assert variables([(False, (40, False, "i64"), False), (True, moving, False)]) == 1
     assert variables([(True, (16, False, "i64"), False), (False, (16, False, "i32"), False)]) == 2
+
+
+def test_what_a_call_reaches_stays_memory() -> None:
+    word: Place = (16, False, "i64")
+    assert [variables([(False, word, False)], called=at) for at in (8, 12, 16, 20, 24)] == [0, 0, 1, 1, 0]
 
 
 def test_what_a_function_never_wrote_stays_memory() -> None:
