@@ -12,9 +12,10 @@ from layout_advise.apply import trees
 from layout_advise.apply.macros import rewritten
 from layout_advise.apply.rewrite.aligned import GIVEN
 from layout_advise.apply.rewrite.parse import parse
+from layout_advise.apply.rewrite.program import definition
 from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
 from layout_advise.apply.rewrite.syntax import TranslationUnit
-from layout_advise.apply.rewrite.target import Target, definition, target
+from layout_advise.apply.rewrite.target import Target, target
 from layout_advise.apply.sources import SourceFile, aligns_new
 from layout_advise.apply.timed import Achieved, Rounds, exactly, timed
 from layout_advise.apply.trees import SourceTree
@@ -113,7 +114,17 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
                 "name the tree with --sources",
             )
         taken = "\n".join(_texts(units))
-        layouts.append(target(found, record.groups, taken, record.blocks, ordered=record.ordered, padded=record.padded))
+        layouts.append(
+            target(
+                found,
+                record.groups,
+                taken,
+                record.blocks,
+                ordered=record.ordered,
+                padded=record.padded,
+                pooled=record.pooled,
+            )
+        )
         if layouts[-1].aligned > GIVEN:
             _check_new(moved, record.type)
         return rewrite(units, found, layouts[-1], guard=request.guard)

@@ -8,14 +8,14 @@ from pathlib import Path
 from layout_advise.apply.stage import Applied
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.candidate import Interval
-from layout_advise.reports.model.wanted import WantedLayout, shown_groups
+from layout_advise.reports.model.wanted import WantedLayout, shown_record
 
 
 def lines(layout: WantedLayout, applied: Applied, patch: Path | None) -> Iterator[str]:
     """The outcome, line by line."""
     candidate = layout.candidate
     for record in layout.records:
-        yield f"{candidate.id}: {record.type} as {shown_groups(record.groups, record.blocks, record.padded)}"
+        yield f"{candidate.id}: {record.type} as {shown_record(record)}"
     if layout.note:
         yield f"  {layout.note}"
     added = sum(line.startswith("+") and not line.startswith("+++") for line in applied.patch.splitlines())

@@ -122,6 +122,7 @@ def structure_report(
         note=note,
         used_part=used_part,
         pairs=field_pairs(near),
+        single=structure.single,
     )
 
 

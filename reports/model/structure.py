@@ -139,6 +139,8 @@ class StructureReport(msgspec.Struct, frozen=True):
     pairs: tuple[FieldPair, ...] = ()
     """Each two fields that are used; empty where the order in which fields are reached is not known, or there are more than
     64 of them."""
+    single: bool = False
+    """Whether each element is an object of its own, allocated by itself."""
 
     def __repr__(self) -> str:
         return f"<StructureReport {self.name}: {self.count} elements of {self.element_bytes} bytes>"

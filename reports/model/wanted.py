@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from layout_advise.errors import SourceError, UsageError
@@ -25,13 +24,14 @@ class WantedRecord:
     """A record by its name in the debug information, and its new groups of members; members in none come together.
     ``blocks``: so many elements of each group lie in a block, in which each member is an array; 0: in none. ``ordered``: the
     members of a group lie in the order in which it names them, and not in that of the declaration. ``padded``: an element
-    has so many bytes; 0: as many as its members need."""
+    has so many bytes; 0: as many as its members need. ``pooled``: elements are allocated one by one."""
 
     type: str
     groups: tuple[tuple[str, ...], ...]
     blocks: tuple[int, ...] = ()
     ordered: bool = False
     padded: int = 0
+    pooled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,9 @@ def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[Wanted
             raise SourceError(f"cannot write {candidate.id}", f"{structure.name} has no record type", "")
         groups = _groups(structure, candidate, arrays)
         blocks, ordered = _blocks(structure, candidate, groups), "reorder" in candidate.families
-        one = WantedRecord(structure.type, groups, blocks, ordered, _padded(structure, candidate, groups))
+        one = WantedRecord(
+            structure.type, groups, blocks, ordered, _padded(structure, candidate, groups), not structure.dimensions
+        )
         if found.setdefault(structure.type, one) != one:
             raise SourceError(f"cannot write {candidate.id}", f"two arrays of {structure.type} get two layouts", "")
     return tuple(found.values())
@@ -180,10 +182,12 @@ def member_of(name: str) -> str:
     return name.split(".")[0].split("[")[0]
 
 
-def shown_groups(groups: Sequence[Sequence[str]], blocks: Sequence[int] = (), padded: int = 0) -> str:
-    """``vx | m, P in blocks of 8 | the rest``, or ``vx, m, P in 64 bytes``."""
-    sizes = [*blocks, *[0] * len(groups)]
+def shown_record(record: WantedRecord) -> str:
+    """The members that lie together: ``vx | m, P in blocks of 8 | the rest``, or ``vx, m, P in 64 bytes``."""
+    sizes = [*record.blocks, *[0] * len(record.groups)]
     shown = [
-        ", ".join(group) + (f" in blocks of {size}" if size else "") for group, size in zip(groups, sizes, strict=False)
+        ", ".join(group) + (f" in blocks of {size}" if size else "")
+        for group, size in zip(record.groups, sizes, strict=False)
     ]
-    return f"{', '.join(shown)} in {padded} bytes" if padded else " | ".join([*shown, "the rest"])
+    text = f"{', '.join(shown)} in {record.padded} bytes" if record.padded else " | ".join([*shown, "the rest"])
+    return f"{text}; in a pool" if record.pooled else text

@@ -8,7 +8,7 @@ import pytest
 from layout_advise.errors import SourceError
 from layout_advise.reports.model.candidate import CandidateReport, Interval, PartReport
 from layout_advise.reports.model.contract import Report
-from layout_advise.reports.model.wanted import WantedRecord, shown_groups, wanted
+from layout_advise.reports.model.wanted import WantedRecord, shown_record, wanted
 from tests.support.sample_report import candidate, report
 
 GAIN = Interval(2.0, 1.9, 2.1, 9)
@@ -45,7 +45,7 @@ def padded(text: str, **changes: object) -> CandidateReport:
 def test_elements_get_more_bytes() -> None:
     (record,) = wanted(with_candidates(padded("byte = 64*i + 8*f of p; f: 0 x, 1 y; i < 1000")), None).records
     assert record.padded == 64
-    assert shown_groups(record.groups, record.blocks, record.padded) == "x, y in 64 bytes"
+    assert shown_record(record) == "x, y in 64 bytes"
 
 
 @pytest.mark.parametrize("text", ["byte = 64*i + 8*j of p; i < 5; j < 9", "", "byte = 64*(i // 8) of p"])
@@ -74,7 +74,7 @@ def test_blocks() -> None:
     one = in_blocks("byte = 128*(i // 8) + 64*f + 8*(i % 8) of p_a_b; f: 0 a, 1 b; i < 1000", "byte = 16*i + 8*f of p_c")
     (record,) = wanted(with_candidates(one), None).records
     assert (record.groups, record.blocks) == ((("a0", "b0"), ("a1", "b1")), (8, 0))
-    assert shown_groups(record.groups, record.blocks) == "a0, b0 in blocks of 8 | a1, b1 | the rest"
+    assert shown_record(record) == "a0, b0 in blocks of 8 | a1, b1 | the rest"
 
 
 @pytest.mark.parametrize(

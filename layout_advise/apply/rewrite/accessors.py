@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 
+from layout_advise.apply.rewrite import pool
 from layout_advise.apply.rewrite.target import FIRST_PAGE, FieldGroup, RecordField, Target
 
 NEEDS = {"resized": {"copied", "over"}, "sorted": {"load", "store"}}
@@ -13,6 +14,8 @@ HEADERS = {"read": "stdio", "written": "stdio", "resized": "stdlib", "sorted": "
 
 def ref_type(target: Target, used: Set[str]) -> str:
     """The includes and the type that stand before the record."""
+    if target.pooled:
+        return pool.number_type(target)
     includes = (
         {"stddef"}
         | {HEADERS[name] for name in used if name in HEADERS}
@@ -45,12 +48,14 @@ def functions(target: Target, used: Set[str], guard: bool) -> str:
     if target.blocked:
         names |= {"load", "store"} if "copied" in names else set()
     all_fields = {target.accessor(field) for field in target.fields}
-    if names & ({"load", "store", "read", "written"} | ({"filled"} if target.blocked else set())):
+    if names & ({"load", "store", "read", "written"} | ({"filled"} if target.blocked or target.pooled else set())):
         names |= all_fields
     within = {field: group for group in target.groups for field in group.fields}
     used_fields = [field for field in target.fields if target.accessor(field) in names]
     parts = [_bits_type(target, field) for field in used_fields if field.bits]
+    parts += [pool.declared(target)] if target.pooled else []
     parts += [_place(target, within[field], field) for field in used_fields]
+    parts += pool.functions(target, names) if target.pooled else []
     parts += [write(target) for name, write in WRITERS.items() if name in names]
     if guard:
         parts.append(static_asserts(target))
@@ -69,38 +74,8 @@ def static_asserts(target: Target) -> str:
     return "".join(lines)
 
 
-def given_memory(target: Target, used: Set[str]) -> str:
-    """The functions that give memory for aligned records, of those that are used, as ``calloc`` and ``realloc`` do."""
-    to, parts = target.aligned, []
-    if "zeroed" in used:
-        parts.append(
-            _function(
-                "void *",
-                f"{target.prefix}_zeroed(size_t count, size_t size)",
-                f"const size_t most = size != 0 ? (SIZE_MAX - {to}) / size : count;",
-                f"void *const p = count <= most ? aligned_alloc({to}, (count * size + {to - 1}) / {to} * {to}) : NULL;",
-                "return p != NULL ? memset(p, 0, count * size) : NULL;",
-            )
-        )
-    if "regrown" in used:
-        parts.append(
-            _function(
-                "void *",
-                f"{target.prefix}_regrown(void *old, size_t bytes)",
-                f"void *const p = aligned_alloc({to}, (bytes + {to - 1}) / {to} * {to});",
-                "const size_t had = malloc_usable_size(old);",
-                "if (p == NULL)",
-                "    return NULL;",
-                "if (old != NULL)",
-                "    memcpy(p, old, had < bytes ? had : bytes);",
-                "free(old);",
-                "return p;",
-            )
-        )
-    return "\n" + "\n".join(parts) if parts else ""
-
-
-def _function(result: str, head: str, *body: str) -> str:
+def function(result: str, head: str, *body: str) -> str:
+    """A function that stands in the header, of these lines."""
     lines = "".join(f"    {line}\n" for line in body)
     return f"static inline {result}{head}\n{{\n{lines}}}\n"
 
@@ -125,12 +100,15 @@ def _place(target: Target, group: FieldGroup, field: RecordField) -> str:
     kind = f"{target.prefix}_{target.accessor(field)}_bits" if field.bits else kind.removeprefix("const ")
     at = group.at + group.offsets[group.fields.index(field)]
     inner = at - group.at
+    if target.pooled:
+        head = f"{target.prefix}_{target.accessor(field)}({target.ref} p, ptrdiff_t k)"
+        return function(f"{kind} *", head, f"return {pool.place(target, group, kind, field)};")
     # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
     head = f"{target.prefix}_{target.accessor(field)}({target.ref} p, ptrdiff_t k)"
     if group.block:
         begin = f"first * {group.size}" + (f" + {group.at} * p.count" if group.at else "")
         begin += f" + in_block * {inner}" if inner else ""
-        return _function(
+        return function(
             f"{kind} *",
             head,
             f"const size_t i = (size_t)(p.at + k), first = i / {group.block} * {group.block}"
@@ -141,39 +119,43 @@ def _place(target: Target, group: FieldGroup, field: RecordField) -> str:
         )
     where = f"__builtin_assume_aligned(p.base + {group.at} * p.count, {group.align})" if group.at else "p.base"
     # as an array, not a sum: gcc 12 then sees that members lie side by side, and makes vectors of them
-    return _function(f"{kind} *", head, f"return ({kind} *)&((char (*)[{group.size}]){where})[p.at + k][{inner}];")
+    return function(f"{kind} *", head, f"return ({kind} *)&((char (*)[{group.size}]){where})[p.at + k][{inner}];")
 
 
 def _over(t: Target) -> str:
     body = f"return ({t.ref}){{(char *)base, count, 0}};"
-    return _function(f"{t.ref} ", f"{t.prefix}_over(void *base, size_t count)", body)
+    return function(f"{t.ref} ", f"{t.prefix}_over(void *base, size_t count)", body)
 
 
 def _plus(t: Target) -> str:
-    return _function(f"{t.ref} ", f"{t.prefix}_plus({t.ref} p, ptrdiff_t k)", "p.at += k;", "return p;")
+    return function(f"{t.ref} ", f"{t.prefix}_plus({t.ref} p, ptrdiff_t k)", "p.at += k;", "return p;")
 
 
 def _stepped(t: Target) -> str:
-    return _function(f"{t.ref} ", f"{t.prefix}_stepped({t.ref} *p, ptrdiff_t k)", "p->at += k;", "return *p;")
+    return function(f"{t.ref} ", f"{t.prefix}_stepped({t.ref} *p, ptrdiff_t k)", "p->at += k;", "return *p;")
 
 
 def _stepping(t: Target) -> str:
     body = (f"const {t.ref} before = *p;", "p->at += k;", "return before;")
-    return _function(f"{t.ref} ", f"{t.prefix}_stepping({t.ref} *p, ptrdiff_t k)", *body)
+    return function(f"{t.ref} ", f"{t.prefix}_stepping({t.ref} *p, ptrdiff_t k)", *body)
 
 
 def _minus(t: Target) -> str:
-    return _function("ptrdiff_t ", f"{t.prefix}_minus({t.ref} p, {t.ref} q)", "return p.at - q.at;")
+    return function("ptrdiff_t ", f"{t.prefix}_minus({t.ref} p, {t.ref} q)", "return p.at - q.at;")
 
 
 def _same(t: Target) -> str:
-    return _function("int ", f"{t.prefix}_same({t.ref} p, {t.ref} q)", "return p.base == q.base && p.at == q.at;")
+    if t.pooled:
+        return function("int ", f"{t.prefix}_same({t.ref} p, {t.ref} q)", "return p.at == q.at;")
+    return function("int ", f"{t.prefix}_same({t.ref} p, {t.ref} q)", "return p.base == q.base && p.at == q.at;")
 
 
 def _there(t: Target) -> str:
     """Not ``base != NULL``: see :data:`FIRST_PAGE`."""
+    if t.pooled:
+        return function("int ", f"{t.prefix}_there({t.ref} p)", "return p.at != 0;")
     body = f"return (uintptr_t)p.base >= {FIRST_PAGE};"
-    return _function("int ", f"{t.prefix}_there({t.ref} p)", body)
+    return function("int ", f"{t.prefix}_there({t.ref} p)", body)
 
 
 def _moved(t: Target, field: RecordField, value: str, load: bool) -> str:
@@ -189,13 +171,13 @@ def _moved(t: Target, field: RecordField, value: str, load: bool) -> str:
 
 def _load(t: Target) -> str:
     lines = [_moved(t, field, "e", True) for field in t.fields]
-    return _function(f"{t.spelling} ", f"{t.prefix}_load({t.ref} p, ptrdiff_t k)", f"{t.spelling} e;", *lines, "return e;")
+    return function(f"{t.spelling} ", f"{t.prefix}_load({t.ref} p, ptrdiff_t k)", f"{t.spelling} e;", *lines, "return e;")
 
 
 def _store(t: Target) -> str:
     lines = [_moved(t, field, "e", False) for field in t.fields]
     head = f"{t.prefix}_store({t.ref} p, ptrdiff_t k, {t.spelling} e)"
-    return _function(f"{t.spelling} ", head, *lines, "return e;")
+    return function(f"{t.spelling} ", head, *lines, "return e;")
 
 
 def _groupwise(t: Target, line: Callable[[str, FieldGroup], str]) -> list[str]:
@@ -210,7 +192,7 @@ def _copied(t: Target) -> str:
 
     head = f"{t.prefix}_copied({t.ref} p, {t.ref} q, size_t bytes)"
     if t.blocked:
-        return _function(
+        return function(
             "void ",
             head,
             f"const ptrdiff_t n = (ptrdiff_t)(bytes / sizeof({t.spelling}));",
@@ -220,22 +202,22 @@ def _copied(t: Target) -> str:
             f"    {t.prefix}_store(p, at, {t.prefix}_load(q, at));",
             "}",
         )
-    return _function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *_groupwise(t, line))
+    return function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *_groupwise(t, line))
 
 
 def _filled(t: Target) -> str:
     lines = _groupwise(t, lambda place, group: f"memset(p.base + {place}, byte, n * {group.size});")
     head = f"{t.prefix}_filled({t.ref} p, int byte, size_t bytes)"
-    if t.blocked:
+    if t.blocked or t.pooled:
         members = [f"    memset({t.prefix}_{t.accessor(field)}(p, k), byte, {field.size});" for field in t.fields]
         count = f"const ptrdiff_t n = (ptrdiff_t)(bytes / sizeof({t.spelling}));"
-        return _function("void ", head, count, "for (ptrdiff_t k = 0; k < n; k++) {", *members, "}")
-    return _function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *lines)
+        return function("void ", head, count, "for (ptrdiff_t k = 0; k < n; k++) {", *members, "}")
+    return function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *lines)
 
 
 def _resized(t: Target) -> str:
     """Not inline: gcc would follow the way on which there is no memory, and warn of accesses behind it."""
-    return _function(
+    return function(
         f"{t.ref} ",
         f"{t.prefix}_resized({t.ref} p, size_t count)",
         f"const {t.ref} to = {t.prefix}_over(malloc(count * sizeof({t.spelling})), count);",
@@ -251,7 +233,7 @@ def _resized(t: Target) -> str:
 def _sorted(t: Target) -> str:
     """Elements in a row, as the comparing function has them one by one; each of them is an array of one."""
     head = f"{t.prefix}_sorted({t.ref} p, size_t n, int (*compare)(const void *, const void *))"
-    return _function(
+    return function(
         "void ",
         head,
         f"{t.spelling} *const all = ({t.spelling} *)malloc(n * sizeof({t.spelling}));",
@@ -275,7 +257,7 @@ def _streamed(t: Target, name: str, call: str, load: bool) -> str:
     ]
     transfer = f"    if ({call}(bytes, sizeof bytes, 1, file) != 1)"
     steps = [*moves, transfer, "        return done;"] if load else [transfer, "        return done;", *moves]
-    return _function(
+    return function(
         "size_t ",
         f"{t.prefix}_{name}({t.ref} p, size_t n, FILE *file)",
         f"unsigned char bytes[{t.size}] = {{0}};",

@@ -6,9 +6,10 @@ is aligned to 16 bytes only, and compilers may use instructions that fault on th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
+from layout_advise.apply.rewrite.accessors import function
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, arguments, uncast
 from layout_advise.apply.rewrite.syntax import CType, Edit, Syntax
 from layout_advise.apply.rewrite.target import Target
@@ -149,3 +150,34 @@ def _holders(program: SourceProgram, target: Target) -> frozenset[str]:
     while more := {usr for usr, records in inside.items() if usr not in found and records & found}:
         found |= more
     return frozenset(found - {target.usr})
+
+
+def given_memory(target: Target, used: Set[str]) -> str:
+    """The functions that give memory for aligned records, of those that are used, as ``calloc`` and ``realloc`` do."""
+    to, parts = target.aligned, []
+    if "zeroed" in used:
+        parts.append(
+            function(
+                "void *",
+                f"{target.prefix}_zeroed(size_t count, size_t size)",
+                f"const size_t most = size != 0 ? (SIZE_MAX - {to}) / size : count;",
+                f"void *const p = count <= most ? aligned_alloc({to}, (count * size + {to - 1}) / {to} * {to}) : NULL;",
+                "return p != NULL ? memset(p, 0, count * size) : NULL;",
+            )
+        )
+    if "regrown" in used:
+        parts.append(
+            function(
+                "void *",
+                f"{target.prefix}_regrown(void *old, size_t bytes)",
+                f"void *const p = aligned_alloc({to}, (bytes + {to - 1}) / {to} * {to});",
+                "const size_t had = malloc_usable_size(old);",
+                "if (p == NULL)",
+                "    return NULL;",
+                "if (old != NULL)",
+                "    memcpy(p, old, had < bytes ? had : bytes);",
+                "free(old);",
+                "return p;",
+            )
+        )
+    return "\n" + "\n".join(parts) if parts else ""

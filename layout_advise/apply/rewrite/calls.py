@@ -1,10 +1,10 @@
-"""Calls of library functions that are given elements as bytes."""
+"""Calls of library functions that are given elements as bytes, and pointers to elements that are made of others."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from layout_advise.apply.rewrite.allocations import releases
+from layout_advise.apply.rewrite.allocations import allocated, gives_null, is_null, releases
 from layout_advise.apply.rewrite.members import SIZED, TEXT, MemberAddresses
 from layout_advise.apply.rewrite.program import SourceProgram, arguments, peeled, uncast
 from layout_advise.apply.rewrite.syntax import Edit, Syntax
@@ -51,11 +51,13 @@ class LibraryCalls:
         """The edits of a call; None where it stays as it is but for its parts."""
         given = arguments(node)
         concerned = [k for k, argument in enumerate(given) if self._is_element(argument)]
+        if concerned and node.name == "free" and node.foreign and self.target.pooled:
+            return self.of.whole(node, f"{self.of.helper('freed')}({self._bare(given[0])})")
         if concerned and node.name == "free" and node.foreign:
             return self.of.whole(given[0], f"{self.of.render(uncast(given[0]))}.base")
         if concerned and node.name in ("memset", "memcpy", "memmove", "fwrite", "fread") and node.foreign:
             return self._bytes(node, given, concerned)
-        if len(concerned) == 1 and releases(self.program, node.refers, concerned[0]):
+        if len(concerned) == 1 and not self.target.pooled and releases(self.program, node.refers, concerned[0]):
             freed = given[concerned[0]]
             return [*self.of.whole(freed, f"{self._bare(freed)}.base"), *self._others(given, freed)]
         if concerned == [0] and node.name == "qsort" and node.foreign and self._one(given[2]):
@@ -80,6 +82,38 @@ class LibraryCalls:
                 if array and node.name in SIZED and not self._fits(node, argument, inner):
                     return self.of.refuse(node, f"{node.name} may go beyond member {inner.name}")
         return None
+
+    def converted(self, node: Syntax, child: Syntax) -> list[Edit]:
+        """A pointer to an element out of something else: an array, nothing, or an allocation."""
+        if self.target.is_array(child.shape):
+            if child.shape.count < 0:
+                return self.of.refuse(node, "an array whose length is not known here")
+            return self.of.whole(node, f"{self.of.helper('over')}((void *){self.of.render(child)}, {child.shape.count})")
+        inner = uncast(child)
+        if is_null(self.program, inner):
+            up = self.program.parents.get(node)
+            initial = up is not None and up.kind == "VAR_DECL"
+            return self.of.whole(node, "{0}" if initial else f"({self.target.ref}){{0}}")
+        if inner.kind == "CALL_EXPR" and not inner.foreign and gives_null(self.program, inner.refers):
+            return self.of.whole(node, f"({self.of.render(inner)}, ({self.target.ref}){{0}})")
+        if inner.kind == "CALL_EXPR" and inner.name == "realloc" and inner.foreign:
+            return self.resized(node, inner)
+        if self.target.pooled:
+            return self._taken(node, child, inner)
+        count = "1" if self.compared(child) else allocated(self.program, self.target, child, self.of.render)
+        if count is None:
+            return self.of.refuse(node, f"{child.shape.text} becomes {node.shape.text}, of how many elements is not known")
+        bytes_at = f"(void *){self.of.render(child)}" if "const" in child.shape.text else self.of.render(child)
+        return self.of.whole(node, f"{self.of.helper('over')}({bytes_at}, (size_t)({count}))")
+
+    def _taken(self, node: Syntax, child: Syntax, call: Syntax) -> list[Edit]:
+        """One element that is allocated is taken from the pool."""
+        count = allocated(self.program, self.target, child, self.of.render)
+        if call.kind != "CALL_EXPR" or not call.foreign or call.name not in ("malloc", "calloc"):
+            return self.of.refuse(node, f"{child.shape.text} becomes {node.shape.text}, which is no element of the pool")
+        if count != "1":
+            return self.of.refuse(node, f"an array of {self.target.spelling}, of which the pool has none")
+        return self.of.whole(node, f"{self.of.helper('taken' if call.name == 'malloc' else 'emptied')}()")
 
     def compares(self, function: str) -> bool:
         """True if a function of the program only serves to compare elements for ``qsort``."""

@@ -5,9 +5,10 @@ Every node whose type concerns the record has to be of a form that is known here
 
 from __future__ import annotations
 
-from layout_advise.apply.rewrite.allocations import allocated, gives_null, is_null
+from layout_advise.apply.rewrite.allocations import is_null
 from layout_advise.apply.rewrite.calls import LibraryCalls
 from layout_advise.apply.rewrite.members import MemberAddresses
+from layout_advise.apply.rewrite.pool import SERVED
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, peeled, uncast
 from layout_advise.apply.rewrite.record import initialiser_edits
 from layout_advise.apply.rewrite.syntax import Edit, Syntax, applied
@@ -33,6 +34,8 @@ class SplitExpressions:
         self.calls = LibraryCalls(self)
         self.refusals: set[Refusal] = set()
         self.used: set[str] = set()
+        self.now: Syntax | None = None
+        """The node whose edits are made."""
 
     def refuse(self, node: Syntax, why: str) -> list[Edit]:
         """Notes that a place cannot be rewritten."""
@@ -40,7 +43,12 @@ class SplitExpressions:
         return []
 
     def helper(self, name: str) -> str:
-        """The name of a generated function, which is then written."""
+        """The name of a generated function, which is then written. Of a pool there are only some."""
+        fields = {self.target.accessor(field) for field in self.target.fields} if self.target.pooled else set()
+        if self.target.pooled and name not in SERVED | fields and self.now is not None:
+            self.refuse(
+                self.now, f"elements of {self.target.spelling} are used as neighbours, which those in a pool are not"
+            )
         self.used.add(name)
         return f"{self.target.prefix}_{name}"
 
@@ -61,9 +69,12 @@ class SplitExpressions:
 
     def edits(self, node: Syntax) -> list[Edit]:
         """The edits of a node and of all below it."""
-        of = getattr(self, f"_{node.kind.lower()}", None)
+        of, outer = getattr(self, f"_{node.kind.lower()}", None), self.now
+        self.now = node
         made = of(node) if of is not None else None
-        return self._inner(node) if made is None else made
+        made = self._inner(node) if made is None else made
+        self.now = outer
+        return made
 
     def _inner(self, node: Syntax) -> list[Edit]:
         """The edits of the parts of a node that itself stays as it is."""
@@ -107,10 +118,13 @@ class SplitExpressions:
             base, index = node.children
             if not self.target.is_pointer(base.shape):
                 base, index = index, base
+            if self.target.pooled and self.program.text(index).strip() != "0":
+                self.refuse(node, f"an array of {self.target.spelling}, of which the pool has none")
             return self.render(base), self.render(index)
         if node.kind == "UNARY_OPERATOR" and node.operator == "*":
             inner = peeled(node.children[0])
-            if inner.kind == "BINARY_OPERATOR" and inner.operator == "+" and self.target.is_pointer(inner.children[0].shape):
+            sum_ = inner.kind == "BINARY_OPERATOR" and inner.operator == "+" and not self.target.pooled
+            if sum_ and self.target.is_pointer(inner.children[0].shape):
                 return self.render(inner.children[0]), self.render(inner.children[1])
             return self.render(node.children[0]), "0"
         return None
@@ -222,7 +236,7 @@ class SplitExpressions:
             return None
         child = node.children[0]
         if self.target.is_pointer(node.shape) and not self.target.is_pointer(child.shape):
-            return self._converted(node, child)
+            return self.calls.converted(node, child)
         if self.target.is_pointer(child.shape) and node.shape != child.shape and not self.target.is_pointer(node.shape):
             return self.refuse(node, f"a pointer to an element becomes {node.shape.text}")
         return None
@@ -234,31 +248,10 @@ class SplitExpressions:
         if self.target.is_pointer(node.shape):
             if self.target.is_pointer(child.shape):
                 return self.whole(node, self.render(child))
-            return self._converted(node, child)
+            return self.calls.converted(node, child)
         if self.target.is_pointer(child.shape) or self.target.is_pointer(uncast(child).shape):
             return self.refuse(node, f"a pointer to an element becomes {node.shape.text}")
         return None
-
-    def _converted(self, node: Syntax, child: Syntax) -> list[Edit]:
-        """A pointer to an element out of something else: an array, nothing, or an allocation."""
-        if self.target.is_array(child.shape):
-            if child.shape.count < 0:
-                return self.refuse(node, "an array whose length is not known here")
-            return self.whole(node, f"{self.helper('over')}((void *){self.render(child)}, {child.shape.count})")
-        inner = uncast(child)
-        if is_null(self.program, inner):
-            up = self.program.parents.get(node)
-            initial = up is not None and up.kind == "VAR_DECL"
-            return self.whole(node, "{0}" if initial else f"({self.target.ref}){{0}}")
-        if inner.kind == "CALL_EXPR" and not inner.foreign and gives_null(self.program, inner.refers):
-            return self.whole(node, f"({self.render(inner)}, ({self.target.ref}){{0}})")
-        if inner.kind == "CALL_EXPR" and inner.name == "realloc" and inner.foreign:
-            return self.calls.resized(node, inner)
-        count = "1" if self.calls.compared(child) else allocated(self.program, self.target, child, self.render)
-        if count is None:
-            return self.refuse(node, f"{child.shape.text} becomes {node.shape.text}, of how many elements is not known")
-        bytes_at = f"(void *){self.render(child)}" if "const" in child.shape.text else self.render(child)
-        return self.whole(node, f"{self.helper('over')}({bytes_at}, (size_t)({count}))")
 
     def _call_expr(self, node: Syntax) -> list[Edit] | None:
         return self.calls.edits(node)

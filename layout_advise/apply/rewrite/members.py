@@ -38,6 +38,8 @@ class MemberAddresses:
             return self.stays(up)
         if up.kind in ("UNARY_OPERATOR", "MEMBER_REF_EXPR"):
             return up.kind == "MEMBER_REF_EXPR" or up.operator in ("*", "!")
+        if up.kind == "CONDITIONAL_OPERATOR":
+            return node is up.children[0] or self.stays(up)
         if up.kind == "ARRAY_SUBSCRIPT_EXPR":
             return self.program.text(up.children[-1]) == "0"
         if up.kind == "BINARY_OPERATOR":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layout_advise.apply.rewrite.syntax import Syntax, TranslationUnit
+from layout_advise.errors import SourceError
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -93,6 +94,28 @@ class SourceProgram:
 def _plain_type(text: str) -> str:
     """A type's text without qualifiers and the lengths of arrays, in which declarations of one thing may differ."""
     return re.sub(r"\b(const|volatile|restrict|__restrict)\b|\[\d*\]|\s", "", text)
+
+
+def definition(units: Sequence[TranslationUnit], name: str) -> Syntax:
+    """The definition of the record that debug information calls ``name``. Raises SourceError where there is none, or
+    several."""
+    found = {
+        node.declares: node
+        for unit in units
+        for top in unit.declarations
+        for node in top.walk()
+        if node.kind in ("STRUCT_DECL", "CLASS_DECL", "UNION_DECL") and node.defines and _called(node, name)
+    }
+    if len(found) != 1:
+        why = "no source that was read defines it" if not found else f"{len(found)} definitions have that name"
+        raise SourceError(f"cannot rewrite {name}", why, "name the sources with --compile-commands or --sources")
+    return next(iter(found.values()))
+
+
+def _called(node: Syntax, name: str) -> bool:
+    plain = name.removeprefix("struct ").removeprefix("class ")
+    own = node.shape.text.removeprefix("struct ").removeprefix("class ")
+    return own == plain or own.endswith(f"::{plain}")
 
 
 def peeled(node: Syntax) -> Syntax:

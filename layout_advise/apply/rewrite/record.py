@@ -78,7 +78,7 @@ def misplaced(target: Target, record: Syntax) -> set[Refusal]:
         return set()
     lines, end = {node.name: node.line for node in record.members()}, 0
     for field in target.fields:
-        if not field.bits and field.was_at != -(-end // field.align) * field.align:
+        if not field.bits and field.was_at != -(-end // field.shape.align) * field.shape.align:
             why = f"member {field.name} lies elsewhere than its type would put it (packed, or aligned more)"
             return {Refusal(record.file, lines[field.name], why)}
         end = field.was_at + field.shape.size
@@ -135,11 +135,14 @@ def _declaration(text: str, node: Syntax, inner: list[Edit], alone: bool) -> str
     declarator = start + comma + 1
     if kind is None or "(" in between:
         return None
-    edits = [e for e in inner if (start <= e.start and e.end <= start + kind) or (declarator <= e.start and e.end <= end)]
-    if any(edit.end > start + kind for edit in edits if edit.start < start + kind):
+    # what stands for a pointer takes the first declarator's star in, too; of later ones it is taken away by itself
+    typed = [e for e in inner if start <= e.start < start + kind]
+    stop = max([start + kind, *(e.end for e in typed)])
+    if stop > declarator:
         return None
-    head = applied(text[start : start + kind], [e for e in edits if e.start < start + kind], start).rstrip()
-    return f"{head} {applied(text[declarator:end], [e for e in edits if e.start >= declarator], declarator).strip()};"
+    head = applied(text[start:stop], typed, start).rstrip()
+    own = [e for e in inner if declarator <= e.start and e.end <= end]
+    return f"{head} {applied(text[declarator:end], own, declarator).strip()};"
 
 
 def _type_length(between: str) -> int | None:

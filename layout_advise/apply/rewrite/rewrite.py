@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from layout_advise.apply.rewrite.accessors import functions, given_memory, ref_type, static_asserts
-from layout_advise.apply.rewrite.aligned import AlignedMemory
+from layout_advise.apply.rewrite import pool
+from layout_advise.apply.rewrite.accessors import functions, ref_type, static_asserts
+from layout_advise.apply.rewrite.aligned import AlignedMemory, given_memory
 from layout_advise.apply.rewrite.cxx.rewrite import edited
 from layout_advise.apply.rewrite.expressions import SplitExpressions
 from layout_advise.apply.rewrite.order import OrderedExpressions
@@ -35,6 +36,10 @@ def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *,
     edits, refusals = (edited if by_types else _edited_c)(program, record, target, guard)
     refusals |= set(program.disagreeing(record.declares, target.name)) | inside_out(program, target, record)
     refusals |= set() if refusals else misplaced(target, record)
+    if target.pooled:
+        refusals |= set(pool.obstacles(program, target))
+        if program.in_cxx:
+            refusals.add(Refusal(record.file, record.line, "a pool of elements in C++"))
     if by_types and any(field.bits for field in target.fields):
         refusals.add(Refusal(record.file, record.line, "bit fields, to which C++ has no references"))
     refusals |= set() if refusals else _overlaps(program, edits)

@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from layout_advise.apply.rewrite.syntax import CType, Syntax, TranslationUnit
+from layout_advise.apply.rewrite.syntax import CType, Syntax
 from layout_advise.errors import SourceError
 
 LINE = 64
+NUMBER_BYTES = 4
+"""Bytes of what stands for a pointer into a pool: a number."""
 REF_BYTES = 24
 """Bytes of what stands for a pointer: a base, a count, an index."""
 FIRST_PAGE = 4096
@@ -17,8 +19,8 @@ FIRST_PAGE = 4096
 NULL into accesses that the program makes all the same, and warns of addresses that are then numbers."""
 
 HELPERS = ("ref", "over", "plus", "stepped", "stepping", "minus", "same", "there", "load", "store", "copied", "filled",
-           "resized", "sorted", "zeroed", "regrown", "written", "read", "ptr", "cptr", "cref", "refs", "places", "array",
-           "vector")  # fmt: skip
+           "resized", "sorted", "zeroed", "regrown", "taken", "emptied", "freed", "pool", "written", "read", "ptr", "cptr",
+           "cref", "refs", "places", "array", "vector")  # fmt: skip
 """What the new names end with, but for those of the members."""
 
 
@@ -72,7 +74,8 @@ class FieldGroup:
 class Target:
     """The record (``usr``), as the source writes it (``spelling``), and the new layout: ``groups`` one behind the other.
     With one group only the order of the fields changes, and pointers stay pointers. ``aligned``: the record is aligned to
-    so many bytes, which pads it; 0: as its fields ask."""
+    so many bytes, which pads it; 0: as its fields ask. ``pooled``: elements are allocated one by one, and numbers in a pool
+    stand for pointers to them (:mod:`~.pool`)."""
 
     usr: str
     name: str
@@ -83,11 +86,12 @@ class Target:
     prefix: str
     align: int = 1
     aligned: int = 0
+    pooled: bool = False
 
     @property
     def splits(self) -> bool:
-        """True if the parts of an element are apart, so that an address is a base and an index."""
-        return len(self.groups) > 1 or self.blocked
+        """True if the parts of an element are apart, so that an address is a base and an index, or it is in a pool."""
+        return len(self.groups) > 1 or self.blocked or self.pooled
 
     @property
     def blocked(self) -> bool:
@@ -148,31 +152,9 @@ def _up(value: int, to: int) -> int:
     return -(-value // to) * to
 
 
-def definition(units: Sequence[TranslationUnit], name: str) -> Syntax:
-    """The definition of the record that debug information calls ``name``. Raises SourceError where there is none, or
-    several."""
-    found = {
-        node.declares: node
-        for unit in units
-        for top in unit.declarations
-        for node in top.walk()
-        if node.kind in ("STRUCT_DECL", "CLASS_DECL", "UNION_DECL") and node.defines and _called(node, name)
-    }
-    if len(found) != 1:
-        why = "no source that was read defines it" if not found else f"{len(found)} definitions have that name"
-        raise SourceError(f"cannot rewrite {name}", why, "name the sources with --compile-commands or --sources")
-    return next(iter(found.values()))
-
-
-def _called(node: Syntax, name: str) -> bool:
-    plain = name.removeprefix("struct ").removeprefix("class ")
-    own = node.shape.text.removeprefix("struct ").removeprefix("class ")
-    return own == plain or own.endswith(f"::{plain}")
-
-
-def fields_of(record: Syntax, splits: bool = False) -> tuple[RecordField, ...]:
-    """The fields of a record; where it ``splits``, pointers to it become longer. Raises SourceError where one of them
-    cannot be moved by itself."""
+def fields_of(record: Syntax, splits: bool = False, pooled: bool = False) -> tuple[RecordField, ...]:
+    """The fields of a record; where it ``splits``, pointers to it become longer, or numbers where it is ``pooled``. Raises
+    SourceError where one of them cannot be moved by itself."""
     cannot, where = f"cannot rewrite {record.shape.text}", f"{record.file}:{record.line}"
     fields: list[RecordField] = []
     if "(unnamed" in record.shape.text or "(anonymous" in record.shape.text:
@@ -193,11 +175,12 @@ def fields_of(record: Syntax, splits: bool = False) -> tuple[RecordField, ...]:
         points = (
             splits and node.shape.form == "pointer" and node.shape.of is not None and node.shape.of.record == record.declares
         )
-        size = REF_BYTES if points else node.shape.size
+        size, align = (NUMBER_BYTES if pooled else REF_BYTES) if points else node.shape.size, node.shape.align
+        align = NUMBER_BYTES if points and pooled else align
         if splits and not points and node.shape.form in ("array", "record") and _holds(node.shape, record.declares):
             raise SourceError(cannot, f"{where}: member {node.name} holds pointers to it")
-        at = _up(fields[-1].offset + fields[-1].size, node.shape.align) if fields else 0
-        fields.append(RecordField(node.name, node.declares, node.shape, at, size, node.shape.align, node.offset))
+        at = _up(fields[-1].offset + fields[-1].size, align) if fields else 0
+        fields.append(RecordField(node.name, node.declares, node.shape, at, size, align, node.offset))
     if record.kind == "UNION_DECL" or not fields:
         raise SourceError(cannot, f"{where}: it is a union or empty")
     return tuple(fields)
@@ -238,14 +221,16 @@ def target(
     *,
     ordered: bool = False,
     padded: int = 0,
+    pooled: bool = False,
 ) -> Target:
     """The new layout of a record: ``groups`` of field names, each in ``blocks`` of so many elements (0 or nothing: in none),
     and in its own order where they are ``ordered`` or it is the only one; fields in no group come together as the last.
     ``taken`` is all text whose words new names must not repeat. ``padded``: elements get so many bytes, by their alignment;
-    only of records in one piece. Raises SourceError where a group names what is not there, or another size comes out."""
+    only of records in one piece. ``pooled``: they are allocated one by one, and lie in a pool. Raises SourceError where a
+    group names what is not there, or another size comes out."""
     named_all = {name for group in groups for name in group}
     whole = all(named_all.intersection(field.names) for field in fields_of(record))
-    fields = fields_of(record, len(groups) > 1 or not whole or any(blocks))
+    fields = fields_of(record, len(groups) > 1 or not whole or any(blocks) or pooled, pooled)
     known = {name: field for field in fields for name in field.names}
     unknown = sorted(named_all - known.keys())
     if unknown:
@@ -271,7 +256,10 @@ def target(
         prefix,
         record.shape.align,
         alignment(padded) if padded else 0,
+        pooled,
     )
+    if pooled and made.blocked:
+        raise SourceError(f"cannot rewrite {record.shape.text}", "blocks in a pool cannot be written yet", "")
     if padded and (made.splits or made.new_size != padded or made.aligned <= made.align):
         why = "padded elements whose members are apart" if made.splits else f"its members do not come to {padded} bytes"
         raise SourceError(f"cannot rewrite {record.shape.text}", why, "choose another one with --candidate")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from layout_advise.apply.rewrite.parse import parse
+from layout_advise.apply.rewrite.program import definition
 from layout_advise.apply.rewrite.rewrite import rewrite
-from layout_advise.apply.rewrite.target import definition, fields_of, target
+from layout_advise.apply.rewrite.target import fields_of, target
 from tests.support.compilers import needs_clang
 from tests.support.paths import ROOT
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from layout_advise.apply import macros
+from layout_advise.apply.rewrite.program import definition
 from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
 from layout_advise.apply.rewrite.syntax import TranslationUnit
-from layout_advise.apply.rewrite.target import definition, fields_of, target
+from layout_advise.apply.rewrite.target import fields_of, target
 from layout_advise.apply.sources import SourceFile
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O1")
@@ -31,10 +33,11 @@ def rewritten(
     blocks: Sequence[int] = (),
     ordered: bool = False,
     padded: int = 0,
+    pooled: bool = False,
 ) -> Rewritten:
     """Writes ``files`` to ``folder`` and rewrites all of its ``.c`` or ``.cpp`` files; ``groups`` None: an array for
     each member; ``blocks``: the elements in a block of each group; ``ordered``: which keeps its order; ``padded``: bytes of
-    an element."""
+    an element; ``pooled``: they are allocated one by one."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -43,7 +46,7 @@ def rewritten(
     def make(units: Sequence[TranslationUnit]) -> Rewritten:
         found = definition(units, record)
         parts = groups if groups is not None else [[field.name] for field in fields_of(found)]
-        layout = target(found, parts, "\n".join(files.values()), blocks, ordered=ordered, padded=padded)
+        layout = target(found, parts, "\n".join(files.values()), blocks, ordered=ordered, padded=padded, pooled=pooled)
         return rewrite(units, found, layout, guard=guard)
 
     sources = [SourceFile(folder / name, (standard,), folder) for name in files if name.endswith((".c", ".cpp"))]
@@ -60,9 +63,11 @@ def changed(
     blocks: Sequence[int] = (),
     ordered: bool = False,
     padded: int = 0,
+    pooled: bool = False,
 ) -> Path:
     """The folder ``new`` in ``folder`` with the rewritten files, nothing of which may be refused."""
-    done = rewritten(files, record, groups, folder / "old", guard=guard, blocks=blocks, ordered=ordered, padded=padded)
+    options: dict[str, Any] = {"guard": guard, "blocks": blocks, "ordered": ordered, "padded": padded, "pooled": pooled}
+    done = rewritten(files, record, groups, folder / "old", **options)
     assert not done.refusals, done.refusals
     (folder / "new").mkdir()
     for name, text in files.items():
