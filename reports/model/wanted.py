@@ -106,9 +106,8 @@ def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[Wanted
             raise SourceError(f"cannot write {candidate.id}", f"{structure.name} has no record type", "")
         groups = _groups(structure, candidate, arrays)
         blocks, ordered = _blocks(structure, candidate, groups), "reorder" in candidate.families
-        one = WantedRecord(
-            structure.type, groups, blocks, ordered, _padded(structure, candidate, groups), not structure.dimensions
-        )
+        padded = _padded(structure, candidate, groups)
+        one = WantedRecord(structure.type, groups, blocks, ordered, padded, structure.single)
         if found.setdefault(structure.type, one) != one:
             raise SourceError(f"cannot write {candidate.id}", f"two arrays of {structure.type} get two layouts", "")
     return tuple(found.values())

@@ -37,6 +37,17 @@ def test_an_order_of_members_is_kept() -> None:
     assert wanted(with_candidates(one), None).records == (WantedRecord("struct particle", (("z", "x", "y"),), (), True),)
 
 
+def test_nodes_that_are_allocated_one_by_one() -> None:
+    one = split(1, GAIN, ("x",), ("y",))
+    base = with_candidates(one)
+    (hotspot,) = base.hotspots
+    apart = tuple(msgspec.structs.replace(structure, single=True) for structure in hotspot.structures)
+    told = msgspec.structs.replace(base, hotspots=(msgspec.structs.replace(hotspot, structures=apart),))
+    (record,) = wanted(told, None).records
+    assert record.pooled
+    assert shown_record(record) == "x | y | the rest; in a pool"
+
+
 def padded(text: str, **changes: object) -> CandidateReport:
     parts = (PartReport("s0", ("x", "y"), 8, "A_1000", text),)
     return split(1, GAIN, ("x", "y"), parts=parts, **{"families": ("pad",), **changes})
