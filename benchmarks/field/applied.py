@@ -25,10 +25,11 @@ from typing import Any
 
 from layout_advise.apply import trees
 from layout_advise.apply.macros import rewritten
+from layout_advise.apply.rewrite.fields import fields_of
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
 from layout_advise.apply.rewrite.syntax import Syntax, TranslationUnit
-from layout_advise.apply.rewrite.target import Target, fields_of, target
+from layout_advise.apply.rewrite.target import Target, target
 from layout_advise.apply.sources import SourceFile, from_command
 from layout_advise.errors import LayoutAdviseError, SourceError
 

@@ -123,6 +123,7 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
                 ordered=record.ordered,
                 padded=record.padded,
                 pooled=record.pooled,
+                apart=record.apart,
             )
         )
         if layouts[-1].aligned > GIVEN:

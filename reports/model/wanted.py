@@ -16,6 +16,7 @@ FAMILIES = {"soa", "split", "compact", "reorder", "pad"}
 IN_BLOCKS = {"aosoa"}
 """Those of layouts in blocks: the last block is not padded, but as long as there are elements."""
 BLOCK = re.compile(r"\bi // (\d+)\b")
+PART = re.compile(r"\w+\[\d+\]")
 STEP = re.compile(r"\b(\d+)\*i\b")
 
 
@@ -24,7 +25,8 @@ class WantedRecord:
     """A record by its name in the debug information, and its new groups of members; members in none come together.
     ``blocks``: so many elements of each group lie in a block, in which each member is an array; 0: in none. ``ordered``: the
     members of a group lie in the order in which it names them, and not in that of the declaration. ``padded``: an element
-    has so many bytes; 0: as many as its members need. ``pooled``: elements are allocated one by one."""
+    has so many bytes; 0: as many as its members need. ``pooled``: elements are allocated one by one.
+    ``apart``: members that are arrays, each part of which is in an array of its own."""
 
     type: str
     groups: tuple[tuple[str, ...], ...]
@@ -32,6 +34,7 @@ class WantedRecord:
     ordered: bool = False
     padded: int = 0
     pooled: bool = False
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +107,10 @@ def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[Wanted
     for structure in (structures[name] for name in candidate.structures):
         if not structure.type or structure.type in ("int", "double", "float", "char", "long"):
             raise SourceError(f"cannot write {candidate.id}", f"{structure.name} has no record type", "")
-        groups = _groups(structure, candidate, arrays)
+        groups, apart = _groups(structure, candidate, arrays)
         blocks, ordered = _blocks(structure, candidate, groups), "reorder" in candidate.families
         padded = _padded(structure, candidate, groups)
-        one = WantedRecord(structure.type, groups, blocks, ordered, padded, structure.single)
+        one = WantedRecord(structure.type, groups, blocks, ordered, padded, structure.single, apart)
         if found.setdefault(structure.type, one) != one:
             raise SourceError(f"cannot write {candidate.id}", f"two arrays of {structure.type} get two layouts", "")
     return tuple(found.values())
@@ -159,21 +162,25 @@ def _obstacle(candidate: CandidateReport) -> str:
     return f"layouts of family {other[0]} cannot be written yet" if other else ""
 
 
-def _groups(structure: StructureReport, candidate: CandidateReport, arrays: list[list[str]]) -> tuple[tuple[str, ...], ...]:
-    """The members that lie together. Takes from ``arrays`` those of this structure, which come first. Raises
-    SourceError where the parts of one member are to be apart."""
+def _groups(
+    structure: StructureReport, candidate: CandidateReport, arrays: list[list[str]]
+) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """The members that lie together, and those whose parts are all in arrays of their own. Takes from ``arrays`` those of
+    this structure, which come first. Raises SourceError where some parts of one member are to be apart and others not."""
     left = {name for part in candidate.parts if part.structure == structure.id for name in part.fields}
     own = []
     while left and arrays:
         own.append(arrays.pop(0))
         left -= set(own[-1])
-    groups = [list(dict.fromkeys(member_of(name) for name in names)) for names in own]
+    groups = [tuple(dict.fromkeys(member_of(name) for name in names)) for names in own]
     placed = [member for group in groups for member in group]
-    apart = next((member for member in placed if placed.count(member) > 1), None)
-    if apart is not None:
-        why = f"member {apart} would be taken apart, which cannot be written yet"
-        raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
-    return tuple(tuple(group) for group in groups)
+    several = tuple(dict.fromkeys(member for member in placed if placed.count(member) > 1))
+    for member in several:
+        parts = [names for names in own if member in map(member_of, names)]
+        if any(len(names) > 1 for names in parts) or not all(PART.fullmatch(names[0]) for names in parts):
+            why = f"member {member} would be taken apart in part, which cannot be written yet"
+            raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
+    return tuple(dict.fromkeys(groups)), several
 
 
 def member_of(name: str) -> str:
@@ -188,5 +195,7 @@ def shown_record(record: WantedRecord) -> str:
         ", ".join(group) + (f" in blocks of {size}" if size else "")
         for group, size in zip(record.groups, sizes, strict=False)
     ]
+    if record.apart:
+        shown = [f"each of {text}" if text in record.apart else text for text in shown]
     text = f"{', '.join(shown)} in {record.padded} bytes" if record.padded else " | ".join([*shown, "the rest"])
     return f"{text}; in a pool" if record.pooled else text

@@ -37,6 +37,12 @@ def test_an_order_of_members_is_kept() -> None:
     assert wanted(with_candidates(one), None).records == (WantedRecord("struct particle", (("z", "x", "y"),), (), True),)
 
 
+def test_a_member_of_which_each_number_gets_an_array() -> None:
+    (record,) = wanted(with_candidates(split(1, GAIN, ("x[0]",), ("y",), ("x[1]",))), "c1").records
+    assert (record.groups, record.apart) == ((("x",), ("y",)), ("x",))
+    assert shown_record(record) == "each of x | y | the rest"
+
+
 def test_nodes_that_are_allocated_one_by_one() -> None:
     one = split(1, GAIN, ("x",), ("y",))
     base = with_candidates(one)
@@ -119,9 +125,9 @@ def test_parts_of_a_member_come_together() -> None:
 
 
 def test_what_would_not_be_the_layout_that_was_measured() -> None:
-    apart = split(1, GAIN, ("x[0]",), ("x[1]",))
-    with pytest.raises(SourceError, match="member x would be taken apart"):
-        wanted(with_candidates(apart), "c1")
+    for arrays in ((("x[0]", "y"), ("x[1]",)), (("x[0].re",), ("x[0].im",))):
+        with pytest.raises(SourceError, match="member x would be taken apart in part"):
+            wanted(with_candidates(split(1, GAIN, *arrays)), "c1")
     with pytest.raises(SourceError, match=r"its gain needs loops in another form \(simd\)"):
         wanted(with_candidates(split(1, GAIN, ("x",), variant="simd")), "c1")
     with pytest.raises(SourceError, match="declared not to overlap"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
-from layout_advise.apply.rewrite.accessors import function
+from layout_advise.apply.rewrite.helpers.places import function
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, arguments, uncast
 from layout_advise.apply.rewrite.syntax import CType, Edit, Syntax
 from layout_advise.apply.rewrite.target import Target

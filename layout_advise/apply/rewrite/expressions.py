@@ -7,22 +7,14 @@ from __future__ import annotations
 
 from layout_advise.apply.rewrite.allocations import is_null
 from layout_advise.apply.rewrite.calls import LibraryCalls
+from layout_advise.apply.rewrite.fields import RecordField
+from layout_advise.apply.rewrite.helpers.pool import serves
 from layout_advise.apply.rewrite.members import MemberAddresses
-from layout_advise.apply.rewrite.pool import SERVED
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, peeled, uncast
 from layout_advise.apply.rewrite.record import initialiser_edits
-from layout_advise.apply.rewrite.syntax import Edit, Syntax, applied
-from layout_advise.apply.rewrite.target import RecordField, Target
+from layout_advise.apply.rewrite.syntax import CARRIERS, COMPARED, HOLDERS, STEPS, Edit, Syntax, applied
+from layout_advise.apply.rewrite.target import Target
 from layout_advise.apply.rewrite.type_mentions import type_edits
-
-STEPS = {"++": "1", "--": "-1", "post++": "1", "post--": "-1"}
-COMPARED = ("<", ">", "<=", ">=")
-CARRIERS = {"DECL_REF_EXPR", "MEMBER_REF_EXPR", "CALL_EXPR", "PAREN_EXPR", "UNEXPOSED_EXPR", "CONDITIONAL_OPERATOR",
-            "ARRAY_SUBSCRIPT_EXPR", "UNARY_OPERATOR", "BINARY_OPERATOR", "INIT_LIST_EXPR", "COMPOUND_LITERAL_EXPR",
-            "VAR_DECL", "PARM_DECL", "FIELD_DECL", "TYPEDEF_DECL", "TYPE_REF", "STRUCT_DECL", "MEMBER_REF"}  # fmt: skip
-HOLDERS = {"COMPOUND_STMT", "DECL_STMT", "IF_STMT", "FOR_STMT", "WHILE_STMT", "DO_STMT", "RETURN_STMT", "VAR_DECL",
-"CALL_EXPR", "INIT_LIST_EXPR", "CXX_UNARY_EXPR", "FUNCTION_DECL", "PARM_DECL", "FIELD_DECL", "TYPEDEF_DECL", "STRUCT_DECL",
-           "CASE_STMT", "DEFAULT_STMT", "LABEL_STMT", "SWITCH_STMT", "COMPOUND_LITERAL_EXPR"} | CARRIERS  # fmt: skip
 
 
 class SplitExpressions:
@@ -44,11 +36,8 @@ class SplitExpressions:
 
     def helper(self, name: str) -> str:
         """The name of a generated function, which is then written. Of a pool there are only some."""
-        fields = {self.target.accessor(field) for field in self.target.fields} if self.target.pooled else set()
-        if self.target.pooled and name not in SERVED | fields and self.now is not None:
-            self.refuse(
-                self.now, f"elements of {self.target.spelling} are used as neighbours, which those in a pool are not"
-            )
+        if self.now is not None and not serves(self.target, name):
+            self.refuse(self.now, f"elements of {self.target.spelling} as neighbours, which those in a pool are not")
         self.used.add(name)
         return f"{self.target.prefix}_{name}"
 
@@ -150,17 +139,33 @@ class SplitExpressions:
         found = self._member(node)
         if found is None:
             return None
+        if found[0].apart:
+            return self.refuse(node, f"member {node.name} as a whole, whose parts are apart")
         if found[0].bits:
             return self.whole(node, f"{self.place(*found)}->{node.name}")
         return self.whole(node, f"(*{self.place(*found)})")
 
+    def part(self, node: Syntax) -> str | None:
+        """The address of a number of a member that is taken apart: of ``p[i].at[c]``; None for anything else."""
+        node = peeled(node)
+        whole = self._member(peeled(node.children[0])) if node.kind == "ARRAY_SUBSCRIPT_EXPR" else None
+        if whole is None or not whole[0].apart:
+            return None
+        (pointer, index), name = whole[1], self.helper(self.target.accessor(whole[0]))
+        return f"{name}({pointer}, {index}, {self.render(node.children[1])})"
+
     def _array_subscript_expr(self, node: Syntax) -> list[Edit] | None:
+        if (part := self.part(node)) is not None:
+            return self.whole(node, f"(*{part})")
         found = self.element(node)
         if found is None:
             return None
         return self.whole(node, f"{self.helper('load')}({found[0]}, {found[1]})")
 
     def _cxx_unary_expr(self, node: Syntax) -> list[Edit] | None:
+        member = self._member(peeled(node.children[-1])) if node.children else None
+        if member is not None and member[0].apart:
+            return self.whole(node, f"sizeof((({self.target.spelling} *)0)->{member[0].name})")
         if not node.children or self.element(node.children[-1]) is None:
             return None
         return self.whole(node, f"sizeof({self.target.spelling})")
@@ -193,7 +198,13 @@ class SplitExpressions:
             return self.whole(node, found[0] if found[1] == "0" else f"{self.helper('plus')}({found[0]}, {found[1]})")
         if self.target.is_array(of.shape):
             return self.refuse(node, "address of a whole array")
+        if (part := self.part(of)) is not None:
+            if not self.members.stays(node):
+                return self.refuse(node, "the address of a part of a member goes where it cannot be followed")
+            return self.whole(node, part)
         member = self._member(of)
+        if member is not None and member[0].apart:
+            return self.refuse(node, f"member {member[0].name} as a whole, whose parts are apart")
         if member is not None:
             if not self.members.stays(node):
                 return self.refuse(node, f"the address of member {member[0].name} goes where it cannot be followed")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from layout_advise.apply.rewrite import pool
-from layout_advise.apply.rewrite.accessors import functions, ref_type, static_asserts
 from layout_advise.apply.rewrite.aligned import AlignedMemory, given_memory
 from layout_advise.apply.rewrite.cxx.rewrite import edited
 from layout_advise.apply.rewrite.expressions import SplitExpressions
+from layout_advise.apply.rewrite.helpers import pool
+from layout_advise.apply.rewrite.helpers.accessors import functions, ref_type, static_asserts
 from layout_advise.apply.rewrite.order import OrderedExpressions
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram
 from layout_advise.apply.rewrite.record import inside_out, misplaced, put_in_order
@@ -40,6 +40,8 @@ def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *,
         refusals |= set(pool.obstacles(program, target))
         if program.in_cxx:
             refusals.add(Refusal(record.file, record.line, "a pool of elements in C++"))
+    if by_types and any(field.apart for field in target.fields):
+        refusals.add(Refusal(record.file, record.line, "members that are taken apart in C++"))
     if by_types and any(field.bits for field in target.fields):
         refusals.add(Refusal(record.file, record.line, "bit fields, to which C++ has no references"))
     refusals |= set() if refusals else _overlaps(program, edits)

@@ -6,6 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+STEPS = {"++": "1", "--": "-1", "post++": "1", "post--": "-1"}
+COMPARED = ("<", ">", "<=", ">=")
+CARRIERS = {"DECL_REF_EXPR", "MEMBER_REF_EXPR", "CALL_EXPR", "PAREN_EXPR", "UNEXPOSED_EXPR", "CONDITIONAL_OPERATOR",
+            "ARRAY_SUBSCRIPT_EXPR", "UNARY_OPERATOR", "BINARY_OPERATOR", "INIT_LIST_EXPR", "COMPOUND_LITERAL_EXPR",
+            "VAR_DECL", "PARM_DECL", "FIELD_DECL", "TYPEDEF_DECL", "TYPE_REF", "STRUCT_DECL", "MEMBER_REF"}  # fmt: skip
+"""Kinds of nodes whose type may be the record, or a pointer to it."""
+HOLDERS = {"COMPOUND_STMT", "DECL_STMT", "IF_STMT", "FOR_STMT", "WHILE_STMT", "DO_STMT", "RETURN_STMT", "VAR_DECL",
+"CALL_EXPR", "INIT_LIST_EXPR", "CXX_UNARY_EXPR", "FUNCTION_DECL", "PARM_DECL", "FIELD_DECL", "TYPEDEF_DECL", "STRUCT_DECL",
+           "CASE_STMT", "DEFAULT_STMT", "LABEL_STMT", "SWITCH_STMT", "COMPOUND_LITERAL_EXPR"} | CARRIERS  # fmt: skip
+"""Kinds of nodes that may have such parts."""
+
 
 @dataclass(frozen=True, slots=True)
 class CType:

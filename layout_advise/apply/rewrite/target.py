@@ -6,14 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from layout_advise.apply.rewrite.fields import RecordField, fields_of, taken_apart, up
 from layout_advise.apply.rewrite.syntax import CType, Syntax
 from layout_advise.errors import SourceError
 
 LINE = 64
-NUMBER_BYTES = 4
-"""Bytes of what stands for a pointer into a pool: a number."""
-REF_BYTES = 24
-"""Bytes of what stands for a pointer: a base, a count, an index."""
 FIRST_PAGE = 4096
 """Bytes below which no memory is given out: a base is asked for being there by this, as gcc follows the way on which it is
 NULL into accesses that the program makes all the same, and warns of addresses that are then numbers."""
@@ -22,38 +19,6 @@ HELPERS = ("ref", "over", "plus", "stepped", "stepping", "minus", "same", "there
            "resized", "sorted", "zeroed", "regrown", "taken", "emptied", "freed", "pool", "written", "read", "ptr", "cptr",
            "cref", "refs", "places", "array", "vector")  # fmt: skip
 """What the new names end with, but for those of the members."""
-
-
-@dataclass(frozen=True, slots=True)
-class BitField:
-    """A bit field, ``at`` bits behind the first byte of those that stand side by side."""
-
-    name: str
-    usr: str
-    type: CType
-    at: int
-    width: int
-
-
-@dataclass(frozen=True, slots=True)
-class RecordField:
-    """A field of the record; ``offset`` and ``size`` in bytes in the declaration's order, with what stands for pointers to
-    the record in their place; ``was_at`` is the offset that the program has now. Bit fields that stand side by side are one
-    field, which has the first one's name and all of its ``bits``."""
-
-    name: str
-    usr: str
-    shape: CType
-    offset: int
-    size: int
-    align: int
-    was_at: int
-    bits: tuple[BitField, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names that the source has for it."""
-        return tuple(bit.name for bit in self.bits) or (self.name,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +56,12 @@ class Target:
     @property
     def splits(self) -> bool:
         """True if the parts of an element are apart, so that an address is a base and an index, or it is in a pool."""
-        return len(self.groups) > 1 or self.blocked or self.pooled
+        return len(self.groups) > 1 or self.scattered
+
+    @property
+    def scattered(self) -> bool:
+        """True if a group of members of several neighbours is not always one piece of memory, or they have none."""
+        return self.blocked or self.pooled or any(field.apart for field in self.fields)
 
     @property
     def blocked(self) -> bool:
@@ -113,7 +83,7 @@ class Target:
     def new_size(self) -> int:
         """Bytes of the re-ordered declaration."""
         last = self.groups[-1]
-        return _up(last.at + last.size, max(self.align, self.aligned, *(group.align for group in self.groups)))
+        return up(last.at + last.size, max(self.align, self.aligned, *(group.align for group in self.groups)))
 
     @property
     def ref(self) -> str:
@@ -148,71 +118,6 @@ class Target:
         return self.is_value(shape) or self.is_pointer(shape) or self.is_array(shape)
 
 
-def _up(value: int, to: int) -> int:
-    return -(-value // to) * to
-
-
-def fields_of(record: Syntax, splits: bool = False, pooled: bool = False) -> tuple[RecordField, ...]:
-    """The fields of a record; where it ``splits``, pointers to it become longer, or numbers where it is ``pooled``. Raises
-    SourceError where one of them cannot be moved by itself."""
-    cannot, where = f"cannot rewrite {record.shape.text}", f"{record.file}:{record.line}"
-    fields: list[RecordField] = []
-    if "(unnamed" in record.shape.text or "(anonymous" in record.shape.text:
-        raise SourceError("cannot rewrite a record without a name", where, "give it one")
-    beside = False
-    for node in record.members():
-        if node.kind in ("UNION_DECL", "STRUCT_DECL") and "(anonymous" in node.shape.text:
-            raise SourceError(cannot, f"{where}: it has a union or a structure without a name")
-        if node.kind != "FIELD_DECL":
-            continue
-        if node.bits or not node.name:
-            fields = _with_bits(fields, node, beside)
-            beside = beside or bool(node.name)
-            continue
-        beside = False
-        if node.shape.form == "array" and node.shape.count < 0:
-            raise SourceError(cannot, f"{where}: its last member has no size")
-        points = (
-            splits and node.shape.form == "pointer" and node.shape.of is not None and node.shape.of.record == record.declares
-        )
-        size, align = (NUMBER_BYTES if pooled else REF_BYTES) if points else node.shape.size, node.shape.align
-        align = NUMBER_BYTES if points and pooled else align
-        if splits and not points and node.shape.form in ("array", "record") and _holds(node.shape, record.declares):
-            raise SourceError(cannot, f"{where}: member {node.name} holds pointers to it")
-        at = _up(fields[-1].offset + fields[-1].size, align) if fields else 0
-        fields.append(RecordField(node.name, node.declares, node.shape, at, size, align, node.offset))
-    if record.kind == "UNION_DECL" or not fields:
-        raise SourceError(cannot, f"{where}: it is a union or empty")
-    return tuple(fields)
-
-
-def _with_bits(fields: list[RecordField], node: Syntax, beside: bool) -> list[RecordField]:
-    """The fields with one bit field more, which may stand ``beside`` the last one. In front of it all members kept their
-    places, or moved by whole pointers."""
-    if not node.name:
-        return fields
-    before = fields[-1] if fields else None
-    first = before.was_at if before is not None and beside else node.bit // 8
-    moved = before.offset - before.was_at if before is not None else 0
-    if before is not None and not beside:
-        moved += before.size - before.shape.size
-    bits = (before.bits if before is not None and beside else ()) + (
-        BitField(node.name, node.declares, node.shape, node.bit - first * 8, node.bits),
-    )
-    size = -(-(bits[-1].at + bits[-1].width) // 8)
-    shape = CType("bits", bits[0].type.text, size=size)
-    whole = RecordField(bits[0].name, bits[0].usr, shape, first + moved, size, 1, first, bits)
-    return [*(fields[:-1] if beside else fields), whole]
-
-
-def _holds(shape: CType, usr: str) -> bool:
-    """True for arrays of pointers to the record; of other records that is not known."""
-    of = shape.of
-    return of is not None and (
-        _holds(of, usr) if of.form == "array" else of.form == "pointer" and of.of is not None and of.of.record == usr
-    )
-
-
 def target(
     record: Syntax,
     groups: Sequence[Sequence[str]],
@@ -222,15 +127,18 @@ def target(
     ordered: bool = False,
     padded: int = 0,
     pooled: bool = False,
+    apart: Sequence[str] = (),
 ) -> Target:
     """The new layout of a record: ``groups`` of field names, each in ``blocks`` of so many elements (0 or nothing: in none),
     and in its own order where they are ``ordered`` or it is the only one; fields in no group come together as the last.
     ``taken`` is all text whose words new names must not repeat. ``padded``: elements get so many bytes, by their alignment;
-    only of records in one piece. ``pooled``: they are allocated one by one, and lie in a pool. Raises SourceError where a
-    group names what is not there, or another size comes out."""
+    only of records in one piece. ``pooled``: they are allocated one by one, and lie in a pool. ``apart``: members that are
+    arrays of numbers, each of which gets an array of its own. Raises SourceError where a group names what is not there, or
+    another size comes out."""
     named_all = {name for group in groups for name in group}
     whole = all(named_all.intersection(field.names) for field in fields_of(record))
-    fields = fields_of(record, len(groups) > 1 or not whole or any(blocks) or pooled, pooled)
+    fields = fields_of(record, len(groups) > 1 or not whole or any(blocks) or pooled or bool(apart), pooled)
+    fields = tuple(taken_apart(record, field) if field.name in apart else field for field in fields)
     known = {name: field for field in fields for name in field.names}
     unknown = sorted(named_all - known.keys())
     if unknown:
@@ -240,6 +148,9 @@ def target(
     if twice:
         first = f"{', '.join(twice[0].names)} are bit fields side by side, and stay together"
         raise SourceError(f"cannot rewrite {record.shape.text}", first, "")
+    for group in named:
+        if len(group) > 1 and any(field.apart for field in group):
+            raise SourceError(f"cannot rewrite {record.shape.text}", "a member that is taken apart is beside others", "")
     rest = [field for field in fields if not any(field in group for group in named)]
     parts = [*named, rest] if rest else named
     own = record.shape.text.removeprefix("struct ").removeprefix("class ").rpartition("::")[2]
@@ -286,9 +197,9 @@ def _placed(
         offsets, end = [], 0
         inner = part if as_given else sorted(part, key=fields.index)
         for field in inner:
-            offsets.append(_up(end, field.align))
+            offsets.append(up(end, field.align))
             end = offsets[-1] + field.size
-        at = _up(at, align)
-        groups.append(FieldGroup(tuple(inner), at, _up(end, align), align, tuple(offsets), block if len(part) > 1 else 0))
+        at = up(at, align)
+        groups.append(FieldGroup(tuple(inner), at, up(end, align), align, tuple(offsets), block if len(part) > 1 else 0))
         at += groups[-1].size
     return tuple(groups)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layout_advise.apply.rewrite.expressions import SplitExpressions
+from layout_advise.apply.rewrite.fields import RecordField
 from layout_advise.apply.rewrite.program import SourceProgram, arguments, peeled
 from layout_advise.apply.rewrite.syntax import CType, Edit, Syntax
-from layout_advise.apply.rewrite.target import RecordField, Target
+from layout_advise.apply.rewrite.target import Target
 from layout_advise.opencl.source.kernels import Kernel, space_of
 
 ONE_ELEMENT = ("atomic_", "atom_")

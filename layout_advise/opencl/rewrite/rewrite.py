@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from layout_advise.apply.rewrite.fields import fields_of
 from layout_advise.apply.rewrite.syntax import Edit, applied
-from layout_advise.apply.rewrite.target import fields_of
 from layout_advise.errors import SourceError
 from layout_advise.opencl.rewrite import accessors
 from layout_advise.opencl.rewrite.expressions import BufferTarget, KernelExpressions, atomic_members

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from layout_advise.apply.rewrite.fields import fields_of
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.rewrite.program import definition
 from layout_advise.apply.rewrite.rewrite import rewrite
-from layout_advise.apply.rewrite.target import fields_of, target
+from layout_advise.apply.rewrite.target import target
 from tests.support.compilers import needs_clang
 from tests.support.paths import ROOT
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from layout_advise.apply import macros
+from layout_advise.apply.rewrite.fields import fields_of
 from layout_advise.apply.rewrite.program import definition
 from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
 from layout_advise.apply.rewrite.syntax import TranslationUnit
-from layout_advise.apply.rewrite.target import fields_of, target
+from layout_advise.apply.rewrite.target import target
 from layout_advise.apply.sources import SourceFile
 
 WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O1")
@@ -34,6 +35,7 @@ def rewritten(
     ordered: bool = False,
     padded: int = 0,
     pooled: bool = False,
+    apart: Sequence[str] = (),
 ) -> Rewritten:
     """Writes ``files`` to ``folder`` and rewrites all of its ``.c`` or ``.cpp`` files; ``groups`` None: an array for
     each member; ``blocks``: the elements in a block of each group; ``ordered``: which keeps its order; ``padded``: bytes of
@@ -46,7 +48,9 @@ def rewritten(
     def make(units: Sequence[TranslationUnit]) -> Rewritten:
         found = definition(units, record)
         parts = groups if groups is not None else [[field.name] for field in fields_of(found)]
-        layout = target(found, parts, "\n".join(files.values()), blocks, ordered=ordered, padded=padded, pooled=pooled)
+        layout = target(
+            found, parts, "\n".join(files.values()), blocks, ordered=ordered, padded=padded, pooled=pooled, apart=apart
+        )
         return rewrite(units, found, layout, guard=guard)
 
     sources = [SourceFile(folder / name, (standard,), folder) for name in files if name.endswith((".c", ".cpp"))]
@@ -64,9 +68,17 @@ def changed(
     ordered: bool = False,
     padded: int = 0,
     pooled: bool = False,
+    apart: Sequence[str] = (),
 ) -> Path:
     """The folder ``new`` in ``folder`` with the rewritten files, nothing of which may be refused."""
-    options: dict[str, Any] = {"guard": guard, "blocks": blocks, "ordered": ordered, "padded": padded, "pooled": pooled}
+    options: dict[str, Any] = {
+        "guard": guard,
+        "blocks": blocks,
+        "ordered": ordered,
+        "padded": padded,
+        "pooled": pooled,
+        "apart": apart,
+    }
     done = rewritten(files, record, groups, folder / "old", **options)
     assert not done.refusals, done.refusals
     (folder / "new").mkdir()

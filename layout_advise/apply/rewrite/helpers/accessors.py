@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 
-from layout_advise.apply.rewrite import pool
-from layout_advise.apply.rewrite.target import FIRST_PAGE, FieldGroup, RecordField, Target
+from layout_advise.apply.rewrite.fields import RecordField
+from layout_advise.apply.rewrite.helpers import pool
+from layout_advise.apply.rewrite.helpers.places import bits_type, each_part, function, part_of, place
+from layout_advise.apply.rewrite.target import FIRST_PAGE, FieldGroup, Target
 
 NEEDS = {"resized": {"copied", "over"}, "sorted": {"load", "store"}}
 HEADERS = {"read": "stdio", "written": "stdio", "resized": "stdlib", "sorted": "stdlib", "copied": "string",
@@ -45,16 +47,16 @@ def functions(target: Target, used: Set[str], guard: bool) -> str:
     names = set(used)
     for name in used:
         names |= NEEDS.get(name, set())
-    if target.blocked:
+    if target.scattered:
         names |= {"load", "store"} if "copied" in names else set()
     all_fields = {target.accessor(field) for field in target.fields}
-    if names & ({"load", "store", "read", "written"} | ({"filled"} if target.blocked or target.pooled else set())):
+    if names & ({"load", "store", "read", "written"} | ({"filled"} if target.scattered else set())):
         names |= all_fields
     within = {field: group for group in target.groups for field in group.fields}
     used_fields = [field for field in target.fields if target.accessor(field) in names]
-    parts = [_bits_type(target, field) for field in used_fields if field.bits]
+    parts = [bits_type(target, field) for field in used_fields if field.bits]
     parts += [pool.declared(target)] if target.pooled else []
-    parts += [_place(target, within[field], field) for field in used_fields]
+    parts += [place(target, within[field], field) for field in used_fields]
     parts += pool.functions(target, names) if target.pooled else []
     parts += [write(target) for name, write in WRITERS.items() if name in names]
     if guard:
@@ -72,54 +74,6 @@ def static_asserts(target: Target) -> str:
             place = f"offsetof({target.spelling}, {field.name})"
             lines.append(f'_Static_assert({place} == {group.at + offset}, "layout of {target.spelling}");\n')
     return "".join(lines)
-
-
-def function(result: str, head: str, *body: str) -> str:
-    """A function that stands in the header, of these lines."""
-    lines = "".join(f"    {line}\n" for line in body)
-    return f"static inline {result}{head}\n{{\n{lines}}}\n"
-
-
-def _bits_type(target: Target, field: RecordField) -> str:
-    """The record for bit fields side by side, each where it is in the program's record."""
-    lines, end = [], 0
-    for bit in field.bits:
-        while end < bit.at:
-            pad = min(bit.at - end, 32)
-            lines.append(f"    unsigned int : {pad};\n")
-            end += pad
-        lines.append(f"    {bit.type.text} {bit.name} : {bit.width};\n")
-        end = bit.at + bit.width
-    name = f"{target.prefix}_{target.accessor(field)}_bits"
-    return f"typedef struct __attribute__((packed, may_alias)) {name} {{\n{''.join(lines)}}} {name};\n"
-
-
-def _place(target: Target, group: FieldGroup, field: RecordField) -> str:
-    """The address of a field: the group's part of the memory, then the record of the element in it."""
-    kind = field.shape.text if field.shape.form == "other" else f"__typeof__((({target.spelling} *)0)->{field.name})"
-    kind = f"{target.prefix}_{target.accessor(field)}_bits" if field.bits else kind.removeprefix("const ")
-    at = group.at + group.offsets[group.fields.index(field)]
-    inner = at - group.at
-    if target.pooled:
-        head = f"{target.prefix}_{target.accessor(field)}({target.ref} p, ptrdiff_t k)"
-        return function(f"{kind} *", head, f"return {pool.place(target, group, kind, field)};")
-    # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
-    head = f"{target.prefix}_{target.accessor(field)}({target.ref} p, ptrdiff_t k)"
-    if group.block:
-        begin = f"first * {group.size}" + (f" + {group.at} * p.count" if group.at else "")
-        begin += f" + in_block * {inner}" if inner else ""
-        return function(
-            f"{kind} *",
-            head,
-            f"const size_t i = (size_t)(p.at + k), first = i / {group.block} * {group.block}"
-            + (", left = p.count - first;" if inner else ";"),
-            *[f"const size_t in_block = left < {group.block} ? left : {group.block};"][: bool(inner)],
-            f"char *const part = (char *)__builtin_assume_aligned(p.base + {begin}, {field.align});",
-            f"return ({kind} *)(part + (i - first) * {field.size});",
-        )
-    where = f"__builtin_assume_aligned(p.base + {group.at} * p.count, {group.align})" if group.at else "p.base"
-    # as an array, not a sum: gcc 12 then sees that members lie side by side, and makes vectors of them
-    return function(f"{kind} *", head, f"return ({kind} *)&((char (*)[{group.size}]){where})[p.at + k][{inner}];")
 
 
 def _over(t: Target) -> str:
@@ -160,6 +114,9 @@ def _there(t: Target) -> str:
 
 def _moved(t: Target, field: RecordField, value: str, load: bool) -> str:
     place = f"{t.prefix}_{t.accessor(field)}(p, k)"
+    if field.apart:
+        ends = f"{value}.{field.name}[c]", f"*{part_of(t, field, 'c')}"
+        return each_part(field, f"{ends[0]} = {ends[1]};" if load else f"{ends[1]} = {ends[0]};")
     if field.bits:
         pairs = [(f"{value}.{bit.name}", f"{place}->{bit.name}") for bit in field.bits]
         return " ".join(f"{own} = {other};" if load else f"{other} = {own};" for own, other in pairs)
@@ -191,7 +148,7 @@ def _copied(t: Target) -> str:
         return f"memmove(p.base + {place}, {other}, n * {group.size});"
 
     head = f"{t.prefix}_copied({t.ref} p, {t.ref} q, size_t bytes)"
-    if t.blocked:
+    if t.scattered:
         return function(
             "void ",
             head,
@@ -208,11 +165,17 @@ def _copied(t: Target) -> str:
 def _filled(t: Target) -> str:
     lines = _groupwise(t, lambda place, group: f"memset(p.base + {place}, byte, n * {group.size});")
     head = f"{t.prefix}_filled({t.ref} p, int byte, size_t bytes)"
-    if t.blocked or t.pooled:
-        members = [f"    memset({t.prefix}_{t.accessor(field)}(p, k), byte, {field.size});" for field in t.fields]
+    if t.scattered:
+        members = [f"    {_emptied(t, field)}" for field in t.fields]
         count = f"const ptrdiff_t n = (ptrdiff_t)(bytes / sizeof({t.spelling}));"
         return function("void ", head, count, "for (ptrdiff_t k = 0; k < n; k++) {", *members, "}")
     return function("void ", head, f"const size_t n = bytes / sizeof({t.spelling});", *lines)
+
+
+def _emptied(t: Target, field: RecordField) -> str:
+    if field.apart:
+        return each_part(field, f"memset({part_of(t, field, 'c')}, byte, sizeof *{part_of(t, field, 'c')});")
+    return f"memset({t.prefix}_{t.accessor(field)}(p, k), byte, {field.size});"
 
 
 def _resized(t: Target) -> str:
@@ -249,12 +212,7 @@ def _sorted(t: Target) -> str:
 
 
 def _streamed(t: Target, name: str, call: str, load: bool) -> str:
-    moves = [
-        f"    memcpy(bytes + {field.was_at}, {t.prefix}_{t.accessor(field)}(p, k), {field.size});"
-        if load
-        else f"    memcpy({t.prefix}_{t.accessor(field)}(p, k), bytes + {field.was_at}, {field.size});"
-        for field in t.fields
-    ]
+    moves = [f"    {_in_bytes(t, field, load)}" for field in t.fields]
     transfer = f"    if ({call}(bytes, sizeof bytes, 1, file) != 1)"
     steps = [*moves, transfer, "        return done;"] if load else [transfer, "        return done;", *moves]
     return function(
@@ -267,6 +225,16 @@ def _streamed(t: Target, name: str, call: str, load: bool) -> str:
         "}",
         "return done;",
     )
+
+
+def _in_bytes(t: Target, field: RecordField, load: bool) -> str:
+    """Moves a field from its place to the bytes that it has in the program's record, or back."""
+    if field.apart:
+        own = part_of(t, field, "c")
+        ends = f"bytes + {field.was_at} + c * (ptrdiff_t)sizeof *{own}", own
+        return each_part(field, f"memcpy({', '.join(ends if load else ends[::-1])}, sizeof *{own});")
+    ends = f"bytes + {field.was_at}", f"{t.prefix}_{t.accessor(field)}(p, k)"
+    return f"memcpy({', '.join(ends if load else ends[::-1])}, {field.size});"
 
 
 WRITERS: dict[str, Callable[[Target], str]] = {

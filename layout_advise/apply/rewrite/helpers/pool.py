@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
+from layout_advise.apply.rewrite.fields import NUMBER_BYTES
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram
-from layout_advise.apply.rewrite.target import NUMBER_BYTES, FieldGroup, RecordField, Target
+from layout_advise.apply.rewrite.target import FieldGroup, Target
 
 RESERVED = 1 << 36
 """Bytes of addresses that the pool of one record reserves at most."""
@@ -19,6 +20,11 @@ MOST = (1 << 32) - 1
 SERVED = {"there", "same", "load", "store", "filled", "taken", "emptied", "freed"}
 """The helpers that a pool has."""
 THREADS = {"pthread_create", "thrd_create", "clone"}
+
+
+def serves(target: Target, helper: str) -> bool:
+    """True if a generated function of that name works on what stands for pointers to the record."""
+    return not target.pooled or helper in SERVED or helper in {target.accessor(field) for field in target.fields}
 
 
 def obstacles(program: SourceProgram, target: Target) -> Iterator[Refusal]:
@@ -66,11 +72,10 @@ def number_type(target: Target) -> str:
     )
 
 
-def place(target: Target, group: FieldGroup, kind: str, field: RecordField) -> str:
-    """The expression of a field's address in the pool."""
-    inner = group.at + group.offsets[group.fields.index(field)] - group.at
+def place(target: Target, group: FieldGroup, inner: int) -> str:
+    """The expression of the address of what lies ``inner`` bytes behind the begin of a group's part of an element."""
     begin = f"{target.prefix}_pool.base" + (f" + {group.at * capacity(target)}" if group.at else "")
-    return f"({kind} *)&((char (*)[{group.size}])({begin}))[p.at + k][{inner}]"
+    return f"&((char (*)[{group.size}])({begin}))[p.at + k][{inner}]"
 
 
 def declared(target: Target) -> str:
