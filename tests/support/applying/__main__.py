@@ -107,7 +107,9 @@ def same(program: RecordProgram, build: str) -> None:
     compiler, flags = BUILDS[build]
     with tempfile.TemporaryDirectory(prefix="layout-advise-applying-") as name:
         folder = Path(name)
-        new = changed({"p.c": program.text}, "item", program.groups, folder, guard=True, blocks=program.blocks)
+        new = changed(
+            {"p.c": program.text}, "item", program.groups, folder, guard=True, blocks=program.blocks, apart=program.apart
+        )
         assert output(new, flags, compiler) == output(folder / "old", flags, compiler), f"it prints something else ({build})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -23,11 +24,18 @@ ALLOCATIONS = (
 
 @dataclass(frozen=True)
 class RecordProgram:
-    """Source, and a partition of the record's members, some of it in blocks of so many elements."""
+    """Source, and a partition of the record's members, some of it in blocks of so many elements; ``apart`` are members that
+    are arrays, each number of which gets an array of its own."""
 
     text: str
     groups: tuple[tuple[str, ...], ...]
     blocks: tuple[int, ...]
+    apart: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The layout's parts beside the groups, as ``changed`` takes them."""
+        return {"blocks": self.blocks, "apart": self.apart}
 
 
 @st.composite
@@ -44,7 +52,8 @@ def programs(draw: DrawFn) -> RecordProgram:
     groups = tuple(tuple(order[a:b]) for a, b in zip((0, *cuts), (*cuts, len(names)), strict=True))
     blocks = tuple(draw(st.sampled_from((0, 0, 2, 3, 4, 8))) for _ in groups)
     text = _source(fields, scalars, steps, draw(st.integers(1, 17)), draw(st.sampled_from(ALLOCATIONS)))
-    return RecordProgram(text, groups, blocks)
+    alone = [group[0] for group in groups if len(group) == 1 and kinds[group[0]] in ("ints", "bytes")]
+    return RecordProgram(text, groups, blocks, tuple(name for name in alone if draw(st.booleans())))
 
 
 def _scalar(name: str, kind: str) -> str:

@@ -15,7 +15,9 @@ from tests.support.applying.rewritten import SANITIZED, WARNINGS, changed, outpu
 def check(program: RecordProgram, flags: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        new = changed({"p.c": program.text}, "item", program.groups, folder, guard=True, blocks=program.blocks)
+        new = changed(
+            {"p.c": program.text}, "item", program.groups, folder, guard=True, blocks=program.blocks, apart=program.apart
+        )
         assert output(new, flags) == output(folder / "old", flags)
 
 
