@@ -40,8 +40,6 @@ def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *,
         refusals |= set(pool.obstacles(program, target))
         if program.in_cxx:
             refusals.add(Refusal(record.file, record.line, "a pool of elements in C++"))
-    if by_types and any(field.apart for field in target.fields):
-        refusals.add(Refusal(record.file, record.line, "members that are taken apart in C++"))
     if by_types and any(field.bits for field in target.fields):
         refusals.add(Refusal(record.file, record.line, "bit fields, to which C++ has no references"))
     refusals |= set() if refusals else _overlaps(program, edits)

@@ -17,7 +17,7 @@ NULL into accesses that the program makes all the same, and warns of addresses t
 
 HELPERS = ("ref", "over", "plus", "stepped", "stepping", "minus", "same", "there", "load", "store", "copied", "filled",
            "resized", "sorted", "zeroed", "regrown", "taken", "emptied", "freed", "pool", "written", "read", "ptr", "cptr",
-           "cref", "refs", "places", "array", "vector")  # fmt: skip
+           "cref", "refs", "parts", "places", "array", "vector")  # fmt: skip
 """What the new names end with, but for those of the members."""
 
 

@@ -38,6 +38,8 @@ def elements(target: Target, used: Set[str], methods: Sequence[str], guard: bool
             fields=[_field(group, k) for group in target.groups for k in range(len(group.fields))],
             groups=target.groups,
             blocked=target.blocked,
+            scattered=target.scattered,
+            parts=any(field.apart for field in target.fields),
             methods=methods,
             arrays="array" in used,
             vector="vector" in used,
@@ -48,19 +50,24 @@ def elements(target: Target, used: Set[str], methods: Sequence[str], guard: bool
 
 def _field(group: FieldGroup, k: int) -> dict[str, object]:
     field = group.fields[k]
+    if field.apart:
+        assert field.shape.of is not None
+        kind = f"part_<{field.shape.of.text.removeprefix('const ')}>"
+        place = f"base + {group.at} * count"
+        return {"name": field.name, "place": place, "apart": True, "kind": kind, "count": field.shape.count}
     # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
     array = field.shape.form == "array"
     if group.block:
         begin = f"{group.at} * count + at / {group.block} * {group.block} * {group.size}"
         begin += f" + in_block_(count, at, {group.block}) * {group.offsets[k]}"
         where = f"static_cast<char *>(__builtin_assume_aligned(base + {begin}, {field.align}))"
-        return {"name": field.name, "place": f"{where} + at % {group.block} * {field.size}", "array": array}
+        return {"name": field.name, "place": f"{where} + at % {group.block} * {field.size}", "array": array, "apart": False}
     where = (
         f"static_cast<char *>(__builtin_assume_aligned(base + {group.at} * count, {group.align}))" if group.at else "base"
     )
     # as an array, not a sum: gcc 12 then sees that members lie side by side, and makes vectors of them
     place = f"&reinterpret_cast<char (*)[{group.size}]>({where})[at][{group.offsets[k]}]"
-    return {"name": field.name, "place": place, "array": array}
+    return {"name": field.name, "place": place, "array": array, "apart": False}
 
 
 def _asserts(target: Target) -> list[str]:

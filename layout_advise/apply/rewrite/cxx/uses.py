@@ -174,6 +174,8 @@ class ProxyEdits:
             if inner.startswith("("):
                 return [Edit(at.start, at.start, name)]
             return [Edit(at.start, at.start, f"{name}("), Edit(at.end, at.end, ")")]
+        if child.kind == "ARRAY_SUBSCRIPT_EXPR" and self._is_apart(child.children[0]) and not self.members.stays(node):
+            return self._refuse(node, "the address of a part of a member goes where it cannot be followed")
         if child.kind == "MEMBER_REF_EXPR" and self.target.of(child.refers) is not None and not self.members.stays(node):
             return self._refuse(node, f"the address of member {child.name} goes where it cannot be followed")
         return []
@@ -181,6 +183,11 @@ class ProxyEdits:
     def _cxx_unary_expr(self, node: Syntax) -> list[Edit]:
         """The size of an element is not that of what stands for it."""
         child = node.children[-1] if node.children else None
+        if child is not None and self._is_apart(child):
+            if node.in_macro:
+                return self._refuse(node, "a macro takes the size of a member whose parts are apart")
+            member = f"{scope_of(self.program, self.target, node)}{self.target.name}::{peeled(child).name}"
+            return [Edit(node.start, node.end, f"{self.program.text(node).split('(')[0].split()[0]}({member})")]
         if child is None or child.kind == "TYPE_REF" or not self.target.is_value(child.shape):
             return []
         if node.in_macro:
@@ -188,6 +195,12 @@ class ProxyEdits:
         word = self.program.text(node).split("(")[0].split()[0]
         name = f"{scope_of(self.program, self.target, node)}{self.target.name}"
         return [Edit(node.start, node.end, f"{word}({name})")]
+
+    def _is_apart(self, node: Syntax) -> bool:
+        """True for a member whose numbers lie apart, as a whole."""
+        node = peeled(node)
+        field = self.target.of(node.refers) if node.kind == "MEMBER_REF_EXPR" else None
+        return field is not None and field.apart
 
     def _cxx_new_expr(self, node: Syntax) -> list[Edit]:
         if not self.target.is_pointer(node.shape):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,16 @@ import pytest
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.rewrite.target import target
 from layout_advise.errors import SourceError
-from tests.support.applying.rewritten import SANITIZED, WARNINGS, Groups, changed, output, rewritten
+from tests.support.applying.rewritten import (
+    CXX_SANITIZED,
+    CXX_WARNINGS,
+    SANITIZED,
+    WARNINGS,
+    Groups,
+    changed,
+    output,
+    rewritten,
+)
 from tests.support.compilers import needs_clang
 
 HEAD = """#include <stdio.h>
@@ -144,7 +154,75 @@ def test_what_cannot_be_taken_apart(tmp_path: Path) -> None:
             target(record, groups, "", apart=apart)
 
 
-def test_in_cxx_it_is_refused(tmp_path: Path) -> None:
-    source = "struct body { double at[3]; int id; };\ndouble f(const body *b) { return b->at[1]; }\n"
-    done = rewritten({"app.cpp": source}, "body", [["at"]], tmp_path, apart=("at",))
-    assert [refusal.why for refusal in done.refusals] == ["members that are taken apart in C++"]
+CXX = """#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <vector>
+struct Body {
+    double at[3];
+    float v[2];
+    int id;
+    double length() const
+    {
+        double sum = 0;
+        for (int k = 0; k < 3; k++)
+            sum += at[k] * at[k];
+        return sum;
+    }
+    void move(double by) { at[id % 3] += by; }
+};
+static double far(const Body &b) { return b.at[2] - b.v[0]; }
+int main()
+{
+    std::vector<Body> all(5);
+    Body one = {{1, 2, 3}, {4, 5}, 6};
+    for (int i = 0; i < 9; i++) {
+        one.at[1] = i % 4;
+        all.push_back(one);
+    }
+    all[2] = all[7];
+    std::swap(all[1], all[9]);
+    std::sort(all.begin(), all.end(), [](const Body &a, const Body &b) { return a.at[1] + a.at[0] < b.at[1] + b.at[0]; });
+    for (Body &b : all) {
+        b.move(0.5);
+        double *own = &b.at[2];
+        *own += b.v[1];
+    }
+    const Body copy = all[3];
+    Body *some = new Body[3]();
+    some[1].at[2] = copy.at[1] + far(all[4]);
+    double sum = some[1].at[2] + sizeof(all[0].at) + sizeof(some->at) / sizeof(some->at[0]);
+    for (const Body &b : all)
+        sum = sum * 1.25 + b.length() + b.at[0] + b.v[1] + b.id;
+    std::printf("%.17g\\n", sum);
+    delete[] some;
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", pytest.param("clang", marks=needs_clang)])
+@pytest.mark.parametrize(("groups", "apart"), [([["at"]], ("at",)), ([["v"], ["at"]], ("at", "v"))])
+def test_cxx_prints_the_same(groups: Groups, apart: tuple[str, ...], compiler: str, tmp_path: Path) -> None:
+    own = CXX_SANITIZED if compiler == "gcc" else CXX_WARNINGS
+    new = changed({"app.cpp": CXX}, "Body", groups, tmp_path, apart=apart)
+    assert "Body_parts<part_<double>> at;" in (new / "app.cpp").read_text()
+    assert output(new, own, compiler) == output(tmp_path / "old", own, compiler)
+
+
+def test_in_cxx_an_address_that_goes_further_is_refused(tmp_path: Path) -> None:
+    head = "struct Body { double at[3]; int id; };\ndouble norm(const double *v);\n"
+    source = f"{head}double f(const Body *b) {{ return norm(&b->at[0]); }}\n"
+    done = rewritten({"app.cpp": source}, "Body", [["at"]], tmp_path, apart=("at",))
+    assert [(one.line, one.why) for one in done.refusals] == [
+        (3, "the address of a part of a member goes where it cannot be followed")
+    ]
+
+
+def test_in_cxx_a_member_as_a_whole_does_not_compile(tmp_path: Path) -> None:
+    head = "struct Body { double at[3]; int id; };\ndouble norm(const double *v);\n"
+    for use in ("norm(b->at)", "*b->at", "b->at[0] + *(b->at + 1)"):
+        source = f"{head}double f(const Body *b);\ndouble f(const Body *b) {{ return {use}; }}\n"
+        new = changed({"app.cpp": source}, "Body", [["at"]], tmp_path / str(len(use)), apart=("at",))
+        done = subprocess.run(["g++", "-std=c++11", "-fsyntax-only", new / "app.cpp"], capture_output=True, check=False)
+        assert done.returncode == 1, use
