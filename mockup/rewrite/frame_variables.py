@@ -3,8 +3,8 @@
 A frame in which one address is computed at run time (a small array, a local whose address is handed on) stays memory as a
 whole when it is lifted, and so does that of a loop, which is its function's. But registers that the compiler saved there
 are no data of the program: written in another layout, it would save others, and a compiler that finds them in memory saves
-its own beside them. A mock-up then ran up to a quarter longer than the original. Where the traced call reached a word by its
-fixed accesses alone it becomes a variable, or, where nothing writes it, a value that is loaded at the entry.
+its own beside them. Where the traced call reached a word by its fixed accesses alone it becomes a variable, or, where
+nothing writes it, a value that is loaded at the entry.
 """
 
 from __future__ import annotations
