@@ -23,6 +23,8 @@ class ApplyPolicy:
     build_seconds: float = 1800.0
     run_seconds: float = 600.0
     """So long the project's build, and one run of the program, may take."""
+    most_layouts: int = 4
+    """So many are tried where places in the source stand in the way and none is named."""
     macro_rounds: int = 4
     """So often uses of macros are expanded, as what they expand to may have others in the way of more."""
     shown_output: int = 400

@@ -21,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 from layout_advise.apply import stage, trees, words
+from layout_advise.apply.policy import APPLY
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.sources import SUFFIXES, SourceFile, from_command, from_compile_commands, from_debug_information
 from layout_advise.commands import common
@@ -28,7 +29,7 @@ from layout_advise.compare.applied import AppliedLayout, note
 from layout_advise.errors import SourceError, UsageError
 from layout_advise.reports.model.contract import Report, read_report
 from layout_advise.reports.model.redact import LEFT_OUT
-from layout_advise.reports.model.wanted import wanted
+from layout_advise.reports.model.wanted import WantedLayout, wanted
 from layout_advise.rundir import write_atomically
 
 SLOWER = 3
@@ -76,19 +77,13 @@ def _program(report: Report) -> Path:
 def run(arguments: argparse.Namespace) -> int:
     """Carry out ``apply``."""
     report = read_report(common.existing(arguments.run))
-    layout = wanted(report, arguments.candidate)
+    wanted(report, arguments.candidate)  # whether there is one is told before sources are read
     program = _program(report)
     sources = _sources(arguments, program)
     _check_sources(program, sources)
     tree = _tree(arguments, program, sources, report.started_in)
     _check(arguments, tree)
-    request = stage.ApplyRequest(layout, sources, tree, report.command[1:], _rounds(arguments), arguments.guard)
-    with tempfile.TemporaryDirectory(prefix="layout-advise-") as work:
-        try:
-            applied = stage.apply(request, Path(work).resolve())
-        except stage.RefusedSourceError as error:
-            print("\n".join(error.places), file=sys.stderr)
-            raise
+    layout, applied = _applied(arguments, report, sources, tree)
     patch = Path(arguments.output) if arguments.output else None
     if patch is not None:
         write_atomically(patch, applied.patch.encode("latin-1"))
@@ -101,6 +96,30 @@ def run(arguments: argparse.Namespace) -> int:
     note(Path(arguments.run), AppliedLayout(layout.candidate.id, applied.references))
     print("\n".join(words.lines(layout, applied, patch)), file=sys.stdout if patch is not None else sys.stderr)
     return SLOWER if slower else 0
+
+
+def _applied(
+    arguments: argparse.Namespace, report: Report, sources: tuple[SourceFile, ...], tree: trees.SourceTree
+) -> tuple[WantedLayout, stage.Applied]:
+    """What came of the layout; where none is named, and places in the source stand in the way of one, of the next best one
+    that surely gains. Raises the first one's error where there is no other."""
+    refused: dict[str, stage.RefusedSourceError] = {}
+    while len(refused) < APPLY.most_layouts:
+        try:
+            layout = wanted(report, arguments.candidate, {name: error.why for name, error in refused.items()})
+        except SourceError:
+            break
+        request = stage.ApplyRequest(layout, sources, tree, report.command[1:], _rounds(arguments), arguments.guard)
+        with tempfile.TemporaryDirectory(prefix="layout-advise-") as work:
+            try:
+                return layout, stage.apply(request, Path(work).resolve())
+            except stage.RefusedSourceError as error:
+                refused[layout.candidate.id] = error
+        if arguments.candidate:
+            break
+    first = next(iter(refused.values()))
+    print("\n".join(first.places), file=sys.stderr)
+    raise first
 
 
 def _rounds(arguments: argparse.Namespace) -> int | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from layout_advise.errors import SourceError, UsageError
 from layout_advise.reports.model.candidate import CandidateReport
@@ -48,11 +50,11 @@ class WantedLayout:
     note: str = ""
 
 
-def wanted(report: Report, candidate: str | None) -> WantedLayout:
-    """The candidate with that id; else the advised one, or the best measured one of those that can be written. Raises
-    UsageError for an unknown id, SourceError where there is none that can be."""
+def wanted(report: Report, candidate: str | None, refused: Mapping[str, str] = MappingProxyType({})) -> WantedLayout:
+    """The candidate with that id; else the advised one, or the best measured one of those that can be written and are not
+    ``refused`` (why, by id). Raises UsageError for an unknown id, SourceError where there is none that can be."""
     for hotspot in report.hotspots:
-        found = chosen(hotspot, candidate)
+        found = chosen(hotspot, candidate, refused)
         if found is not None:
             return found
     if candidate is not None:
@@ -64,30 +66,35 @@ def wanted(report: Report, candidate: str | None) -> WantedLayout:
     )
 
 
-def chosen(hotspot: HotspotReport, candidate: str | None = None) -> WantedLayout | None:
+def chosen(
+    hotspot: HotspotReport, candidate: str | None = None, refused: Mapping[str, str] = MappingProxyType({})
+) -> WantedLayout | None:
     """Of one region what ``wanted`` picks; None where the region has no such candidate."""
     by_id = {one.id: one for one in hotspot.candidates}
     if candidate is not None:
         one = by_id.get(candidate)
         return None if one is None else WantedLayout(hotspot, one, _records(hotspot, one))
     advised = by_id.get(hotspot.verdict.candidate or "")
-    refused = ""
+    note = ""
     if advised is not None:
+        why = refused.get(advised.id, "")
         try:
-            return WantedLayout(hotspot, advised, _records(hotspot, advised))
+            if not why:
+                return WantedLayout(hotspot, advised, _records(hotspot, advised))
         except SourceError as error:
-            refused = (
-                f"the advised {advised.id} cannot be written ({error.why}); of those that can be, this one surely gains most"
-            )
+            why = error.why
+        note = f"the advised {advised.id} cannot be written ({why}); of those that can be, this one surely gains most"
     # what it takes to find a block is not in what a mock-up with loops over blocks was measured to gain
     whole = [one for one in hotspot.candidates if one.block is None]
     measured = [one for one in whole if one.evidence in ("live", "verified") and one.speedup is not None]
     for one in sorted(measured, key=lambda c: -c.speedup.lo if c.speedup else 0.0):
         if one.speedup is None or one.speedup.lo <= 1.0:
             return None
+        if one.id in refused:
+            continue
         try:
             return WantedLayout(
-                hotspot, one, _records(hotspot, one), refused or "no candidate is advised; this one surely gains most"
+                hotspot, one, _records(hotspot, one), note or "no candidate is advised; this one surely gains most"
             )
         except SourceError:
             continue

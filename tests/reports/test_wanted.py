@@ -31,6 +31,15 @@ def test_the_advised_one() -> None:
     assert found.records == (WantedRecord("struct particle", (("x", "z"), ("y",))),)
 
 
+def test_one_that_the_source_refuses_is_left_out() -> None:
+    report = with_candidates(split(1, GAIN, ("x",)), split(2, Interval(1.2, 1.1, 1.3, 9), ("y",)))
+    found = wanted(report, None, {"c1": "2 places"})
+    assert found.candidate.id == "c2"
+    assert found.note == "the advised c1 cannot be written (2 places); of those that can be, this one surely gains most"
+    with pytest.raises(SourceError, match="no layout to apply"):
+        wanted(report, None, {"c1": "2 places", "c2": "3 places"})
+
+
 def test_an_order_of_members_is_kept() -> None:
     """By falling size, so that there are no holes: other layouts keep the order of the declaration."""
     one = split(1, GAIN, ("z", "x", "y"), families=("reorder", "compact"))

@@ -228,6 +228,28 @@ def test_uses_that_stand_in_the_way(project: Path, capfd: pytest.CaptureFixture[
     assert f"{project}/app.c:26: " in line
 
 
+def test_the_next_best_layout_where_the_source_stands_in_the_way(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """An array with an initialiser cannot be split, but its elements padded. A layout that is named is not exchanged."""
+    (project / "app.c").write_text(SOURCE + "struct particle fixed[2] = {{1, 2, 3}, {4, 5, 6}};\n")
+    subprocess.run(BUILD, shell=True, cwd=project, check=True)
+    told = the_report(project / "app")
+    (hotspot,) = told.hotspots
+    index_map = "byte = 32*i + 8*f of p; f: 0 x, 1 y, 2 v; i < 1000"
+    parts = (PartReport("s0", ("x", "y", "v"), 8, "A_3 ⊗ A_1000", index_map),)
+    other = candidate(2, Interval(1.5, 1.4, 1.6, 9), arrays=(("x", "y", "v"),), parts=parts, families=("pad",))
+    hotspot = msgspec.structs.replace(hotspot, candidates=(*hotspot.candidates, other))
+    (project.parent / "report.json").write_bytes(contract.encode(msgspec.structs.replace(told, hotspots=(hotspot,))))
+    assert main(["apply", "../report.json", "--build", BUILD, "-o", "../app.patch", "--rounds", "1"]) == 0
+    first, second, *_ = capfd.readouterr().out.splitlines()
+    assert first == "c2: particle as x, y, v in 32 bytes"
+    assert second.startswith("  the advised c1 cannot be written (1 place, the first is ")
+    assert "fixed is an array with an initialiser" in second
+    assert "particle_zeroed(1000, sizeof *p)" in Path("../app.patch").read_text()
+    named = ("--candidate", "c1", "--build", BUILD)
+    assert main(["apply", "../report.json", *named]) == 1
+    assert "cannot be rewritten safely" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
