@@ -103,10 +103,11 @@ def chosen(
 
 def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[WantedRecord, ...]:
     """The candidate's structures by type. Raises SourceError where this layout cannot be written."""
-    why = _obstacle(candidate)
+    structures = {structure.id: structure for structure in hotspot.structures}
+    single = all(structures[name].single for name in candidate.structures if name in structures)
+    why = _obstacle(candidate, single)
     if why:
         raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
-    structures = {structure.id: structure for structure in hotspot.structures}
     arrays = [list(names) for names in candidate.arrays]
     found: dict[str, WantedRecord] = {}
     if missing := sorted(set(candidate.structures) - set(structures)):
@@ -156,7 +157,8 @@ def _padded(structure: StructureReport, candidate: CandidateReport, groups: tupl
     return steps.pop()
 
 
-def _obstacle(candidate: CandidateReport) -> str:
+def _obstacle(candidate: CandidateReport, single: bool) -> str:
+    """Why this layout cannot be written; ``single``: of objects that are allocated one by one, which a pool gathers."""
     if candidate.temporary:
         return "it is a temporary layout"
     if candidate.classes is not None:
@@ -165,7 +167,8 @@ def _obstacle(candidate: CandidateReport) -> str:
         return f"its gain needs loops in another form ({candidate.variant}), which cannot be written yet"
     if candidate.variant == "restrict" and candidate.same_code_as is None:
         return "its gain needs arrays that are declared not to overlap (restrict), which cannot be written yet"
-    other = sorted(set(candidate.families) - FAMILIES - (IN_BLOCKS if candidate.block is not None else set()))
+    known = FAMILIES | (IN_BLOCKS if candidate.block is not None else set()) | ({"gather"} if single else set())
+    other = sorted(set(candidate.families) - known)
     return f"layouts of family {other[0]} cannot be written yet" if other else ""
 
 

@@ -53,9 +53,11 @@ def test_a_member_of_which_each_number_gets_an_array() -> None:
 
 
 def test_nodes_that_are_allocated_one_by_one() -> None:
-    one = split(1, GAIN, ("x",), ("y",))
+    one = split(1, GAIN, ("x",), ("y",), families=("gather", "soa", "compact"))
     base = with_candidates(one)
     (hotspot,) = base.hotspots
+    with pytest.raises(SourceError, match="family gather"):
+        wanted(base, "c1")
     apart = tuple(msgspec.structs.replace(structure, single=True) for structure in hotspot.structures)
     told = msgspec.structs.replace(base, hotspots=(msgspec.structs.replace(hotspot, structures=apart),))
     (record,) = wanted(told, None).records

@@ -89,12 +89,13 @@ class AlignedMemory:
         elif not call.foreign:
             self._refuse(node, f"{name} gives memory that is not aligned")
         elif name in ("malloc", "calloc", "realloc"):
+            callee = call.children[0]
             if name == "malloc":
-                yield Edit(call.start, call.start + len(name) + 1, f"aligned_alloc({self.target.aligned}, ")
+                yield Edit(callee.start, given[0].start, f"aligned_alloc({self.target.aligned}, ")
             else:
                 helper = {"calloc": "zeroed", "realloc": "regrown"}[name]
                 self.used.add(helper)
-                yield Edit(call.start, call.start + len(name), f"{prefix}_{helper}")
+                yield Edit(callee.start, callee.end, f"{prefix}_{helper}")
         elif name in ALIGNED and len(given) > ALIGNED[name]:
             text = self.program.text(given[ALIGNED[name]])
             if not text.isdigit() or int(text) % self.target.aligned:

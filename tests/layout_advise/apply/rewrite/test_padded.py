@@ -39,7 +39,7 @@ int main(void)
     int n = 5;
     struct body *p = malloc(n * sizeof *p), *none = NULL;
     struct body *q = (struct body *)calloc(n, sizeof(struct body));
-    struct world *w = malloc(sizeof(struct world));
+    struct world *w = malloc (sizeof(struct world));
     if (!p || !q || !w)
         return 1;
     for (int i = 0; i < n; i++)
