@@ -67,21 +67,26 @@ def translated(
     return frozenset(found)
 
 
-def entered_sites(plan: RemapPlan, lifted: Lifted) -> Mapping[int, Entered]:
-    """By its number each site that starts from nothing but a pointer in a general register at the entry."""
-    registers = {
-        live.value.number: live.location.number
+def entry_registers(lifted: Lifted) -> dict[Val, int]:
+    """The values that whole general registers have at the entry, with the registers' numbers."""
+    return {
+        live.value: live.location.number
         for live in lifted.live_ins
         if isinstance(live.location, Gpr) and live.location != FS_BASE and live.half is None and live.value.ty == "i64"
     }
+
+
+def entered_sites(plan: RemapPlan, lifted: Lifted) -> Mapping[int, Entered]:
+    """By its number each site that starts from nothing but a pointer in a general register at the entry."""
+    registers = entry_registers(lifted)
     found: dict[int, Entered] = {}
     slot = 0
     for site in (site for sites in plan.sites.values() for site in sites):
         terms = site.offset.terms
         atom = terms[0][0] if len(terms) == 1 and terms[0][1] == 1 else None
-        if not isinstance(atom, Val) or atom.number not in registers:
+        if not isinstance(atom, Val) or atom not in registers:
             continue
-        one = Entered(site, registers[atom.number], slot)
+        one = Entered(site, registers[atom], slot)
         if one.end <= MOST_ENTERED:
             found[site.number], slot = one, one.end
     return found

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 
 from layout_advise.mockup.evidence.binding import Binding, access_bytes, accesses, key_of
 from layout_advise.mockup.evidence.streams import hull
-from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted, Linear, Load, Operand, Val
+from layout_advise.mockup.ir.linear_forms import signed
+from layout_advise.mockup.remap.entered_indices import entry_registers
 from layout_advise.mockup.remap.sites import RemapPlan, Site
 
 WORD = 8
@@ -43,11 +44,7 @@ def _single(offset: Linear) -> Operand | None:
 
 def _stays(load: Load, lifted: Lifted, plan: RemapPlan, binding: Binding) -> bool:
     """Returns whether a load is always of one place, which is known at the entry and never written."""
-    registers = {
-        live.value
-        for live in lifted.live_ins
-        if isinstance(live.location, Gpr) and live.location != FS_BASE and live.half is None and live.value.ty == "i64"
-    }
+    registers = entry_registers(lifted)
     key = key_of(load)
     known = load.uid not in plan.places and not load.lanes and access_bytes(load) == WORD and key in binding.streams
     if not known or binding.pooled(key):
@@ -74,7 +71,6 @@ def _unseen(load: Load, lifted: Lifted, binding: Binding) -> bool:
     for item in accesses(lifted.body):
         if isinstance(item, Load) or key_of(item) in binding.streams or item.address.terms != load.address.terms:
             continue
-        distance = (item.address.const - load.address.const + (1 << 63)) % (1 << 64) - (1 << 63)
-        if -access_bytes(item) < distance < WORD:
+        if -access_bytes(item) < signed(item.address.const - load.address.const) < WORD:
             return True
     return False

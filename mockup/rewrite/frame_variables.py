@@ -33,10 +33,12 @@ from layout_advise.mockup.ir.lifted import (
     Var,
     everything,
 )
+from layout_advise.mockup.ir.linear_forms import signed
 from layout_advise.mockup.ir.loop_body import first_free_number
 from layout_advise.mockup.ir.substitution import substituted
+from layout_advise.mockup.lift.flow import RIP
 
-RSP, RIP = Gpr(4), Gpr(16)
+RSP = Gpr(4)
 FRAME: Literal["frame"] = "frame"
 
 
@@ -72,7 +74,7 @@ def frame_variables(lifted: Lifted, evidence: Evidence) -> Lifted:
         same = lifted.as_pointers
         return frame_variables(same, evidence) if same is not None else None
 
-    made = _Rewriter(lifted, rsp, words).run()
+    made = _Rewriter(lifted, words).run()
     return replace(made, with_pointers=pointers if lifted.with_pointers is not None else None)
 
 
@@ -82,7 +84,7 @@ def _words(lifted: Lifted, rsp: Val, evidence: Evidence) -> Iterator[_Word]:
     found: dict[int, list[Access]] = {}
     for one in accesses(lifted.body):
         if one.address.terms == ((rsp, 1),):
-            found.setdefault(_signed(one.address.const), []).append(one)
+            found.setdefault(signed(one.address.const), []).append(one)
     ends = {const: max(map(access_bytes, some)) for const, some in found.items()}
     keys = {(key_of(one), const) for const, some in found.items() for one in some}
     elsewhere = {key_of(one) for one in accesses(lifted.body) if one.address.terms != ((rsp, 1),)}
@@ -120,8 +122,8 @@ def _is_alone(own: set[tuple[int, int]], size: int, evidence: Evidence) -> bool:
 class _Rewriter:
     """Puts variables in the place of words."""
 
-    def __init__(self, lifted: Lifted, rsp: Val, words: Sequence[_Word]) -> None:
-        self.lifted, self.rsp, self.words = lifted, rsp, words
+    def __init__(self, lifted: Lifted, words: Sequence[_Word]) -> None:
+        self.lifted, self.words = lifted, words
         self.word_of = {one.uid: word for word in words for one in word.accesses}
         number = first_free_number(lifted)
         self.first = {word: Val(number + 2 * k, word.ty) for k, word in enumerate(words)}
@@ -181,7 +183,3 @@ class _Rewriter:
         one = next(one for one in word.accesses if isinstance(one, Store))
         stored = self.variables[word]
         return Store(word.ty, one.address, stored, one.origin, one.operand, one.part, lanes=(None,))
-
-
-def _signed(number: int) -> int:
-    return (number + (1 << 63)) % (1 << 64) - (1 << 63)

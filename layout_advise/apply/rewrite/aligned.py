@@ -24,6 +24,15 @@ BYTES = {"memset", "memcpy", "memmove", "qsort", "bsearch"}
 """Functions that are told how many bytes elements have."""
 
 
+def declared(program: SourceProgram, target: Target, record: Syntax) -> Edit | Refusal:
+    """The alignment in the record's declaration, or why it cannot be put there."""
+    word = program.text(record).split(maxsplit=1)[0]
+    if record.in_macro or word not in ("struct", "class"):
+        return Refusal(record.file, record.line, "its declaration is not of a known form", record.start)
+    at, to = record.start + len(word), target.aligned
+    return Edit(at, at, f" alignas({to})" if program.in_cxx else f" __attribute__((aligned({to})))")
+
+
 @dataclass(slots=True)
 class AlignedMemory:
     """Goes over the program's nodes; ``edits`` puts allocations of the record, and of records that hold it, on aligned
@@ -37,16 +46,6 @@ class AlignedMemory:
 
     def __post_init__(self) -> None:
         self.holders = _holders(self.program, self.target)
-
-    def declared(self, record: Syntax) -> list[Edit]:
-        """The alignment in the record's declaration."""
-        word = self.program.text(record).split(maxsplit=1)[0]
-        if record.in_macro or word not in ("struct", "class"):
-            self.refusals.add(Refusal(record.file, record.line, "its declaration is not of a known form", record.start))
-            return []
-        at = record.start + len(word)
-        bytes_ = self.target.aligned
-        return [Edit(at, at, f" alignas({bytes_})" if self.program.in_cxx else f" __attribute__((aligned({bytes_})))")]
 
     def edits(self, node: Syntax) -> Iterator[Edit]:
         """The edits that one node asks for, or none."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from layout_advise.apply.rewrite.aligned import AlignedMemory, given_memory
+from layout_advise.apply.rewrite.aligned import declared, given_memory
 from layout_advise.apply.rewrite.cxx.rewrite import edited
 from layout_advise.apply.rewrite.expressions import SplitExpressions
 from layout_advise.apply.rewrite.helpers import pool
@@ -61,9 +61,11 @@ def _edited_c(
             edits[top.file].update(expressions.edits(top))
     refusals = set(expressions.refusals)
     if target.aligned:
-        memory = AlignedMemory(program, target)
-        edits[record.file].update(memory.declared(record))
-        refusals |= memory.refusals
+        made = declared(program, target, record)
+        if isinstance(made, Refusal):
+            refusals.add(made)
+        else:
+            edits[record.file].add(made)
     if target.reorders:
         refusals |= put_in_order(program, record, target, edits[record.file])
     if not refusals:

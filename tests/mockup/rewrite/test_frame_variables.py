@@ -32,8 +32,9 @@ from layout_advise.mockup.ir.lifted import (
     Val,
 )
 from layout_advise.mockup.ir.verify import verify_form
+from layout_advise.mockup.lift.flow import RIP
 from layout_advise.mockup.remap.plan import plan
-from layout_advise.mockup.rewrite.frame_variables import RIP, RSP, frame_variables
+from layout_advise.mockup.rewrite.frame_variables import RSP, frame_variables
 from layout_advise.tracer.trace.trace import Reference
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockups.case import Case, f64_fields, verify

@@ -57,11 +57,10 @@ def place(target: Target, group: FieldGroup, field: RecordField) -> str:
     kind = f"{target.prefix}_{target.accessor(field)}_bits" if field.bits else kind.removeprefix("const ")
     at = group.at + group.offsets[group.fields.index(field)]
     inner = at - group.at
+    head = f"{target.prefix}_{target.accessor(field)}({target.ref} p, ptrdiff_t k)"
     if target.pooled:
-        head = f"{target.prefix}_{target.accessor(field)}({target.ref} p, ptrdiff_t k)"
         return function(f"{kind} *", head, f"return ({kind} *){pool.place(target, group, inner)};")
     # gcc 12 may take stores for dead where it derives the address in one group from that in another (decision 64)
-    head = f"{target.prefix}_{target.accessor(field)}({target.ref} p, ptrdiff_t k)"
     if group.block:
         begin = f"first * {group.size}" + (f" + {group.at} * p.count" if group.at else "")
         begin += f" + in_block * {inner}" if inner else ""

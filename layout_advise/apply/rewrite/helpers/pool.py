@@ -42,7 +42,7 @@ def obstacles(program: SourceProgram, target: Target) -> Iterator[Refusal]:
 
 
 def capacity(target: Target) -> int:
-    """The elements that a pool has room for: each group of it begins with a line."""
+    """The elements that a pool has room for, so many that each group of members in it begins with a line."""
     bytes_ = max(1, target.groups[-1].at + target.groups[-1].size)
     return min(RESERVED // bytes_ // 64 * 64, MOST // 64 * 64)
 
