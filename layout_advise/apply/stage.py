@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.apply import trees
-from layout_advise.apply.macros import rewritten
+from layout_advise.apply.macros import Make, rewritten
 from layout_advise.apply.rewrite.aligned import GIVEN
+from layout_advise.apply.rewrite.arrays.dimensions import turned
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.rewrite.program import definition
 from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
@@ -20,7 +21,7 @@ from layout_advise.apply.sources import SourceFile, aligns_new
 from layout_advise.apply.timed import Achieved, Rounds, exactly, timed
 from layout_advise.apply.trees import SourceTree
 from layout_advise.errors import SourceError
-from layout_advise.reports.model.wanted import WantedLayout, WantedRecord
+from layout_advise.reports.model.wanted import WantedArray, WantedLayout, WantedRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ def apply(request: ApplyRequest, work: Path) -> Applied:
         paths, layout = _rewritten(request, record, new)
         changed |= paths
         references += [(layout.ref, f"{layout.prefix}_ptr")] if layout.splits else []
+    for array in request.layout.arrays:
+        changed |= _turned(request, array, new)
     if not changed:
         raise SourceError("nothing to change", "the source has this layout already", "")
     patch = trees.patch(request.tree, new, sorted(changed))
@@ -102,7 +105,6 @@ def _moved(one: SourceFile, tree: SourceTree, new: SourceTree) -> SourceFile:
 
 def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> tuple[set[Path], Target]:
     """Rewrites the units in the copy for one record; returns the paths of what changed, and what was written."""
-    moved = [_moved(one, request.tree, new) for one in request.sources]
     layouts: list[Target] = []
 
     def make(units: Sequence[TranslationUnit]) -> Rewritten:
@@ -127,23 +129,37 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
             )
         )
         if layouts[-1].aligned > GIVEN:
-            _check_new(moved, record.type)
+            _check_new(request.sources, record.type)
         return rewrite(units, found, layouts[-1], guard=request.guard)
 
+    paths = _put(request, record.type, new, make)
+    return paths, layouts[-1]
+
+
+def _turned(request: ApplyRequest, array: WantedArray, new: SourceTree) -> set[Path]:
+    """Rewrites the units in the copy for one array whose dimensions change; returns the paths of what changed."""
+
+    def make(units: Sequence[TranslationUnit]) -> Rewritten:
+        return turned(units, array.name, array.lengths, array.order)
+
+    return _put(request, array.name, new, make)
+
+
+def _put(request: ApplyRequest, name: str, new: SourceTree, make: Make) -> set[Path]:
+    """Puts into the copy what ``make`` makes of its units, for what is called ``name``; returns the paths that changed."""
+    moved = [_moved(one, request.tree, new) for one in request.sources]
     done = rewritten(moved, new.root, make)
-    layout = layouts[-1]
     if done.refusals:
         places = [f"{_shown(r.file, request.tree, new)}:{r.line}: {r.why}" for r in done.refusals]
-        raise RefusedSourceError(layout.spelling, places)
+        raise RefusedSourceError(name, places)
     for path, text in done.texts.items():
         if new.root not in path.parents:
-            raise SourceError(
-                f"cannot rewrite {record.type}", f"{path} is not in {request.tree.root}", "name the tree with --sources"
-            )
+            hint = "name the tree with --sources"
+            raise SourceError(f"cannot rewrite {name}", f"{path} is not in {request.tree.root}", hint)
         path.write_bytes(text.encode("latin-1"))
     for one in moved:
         parse(one.path, one.flags, one.folder)
-    return {path.relative_to(new.root) for path in done.texts}, layout
+    return {path.relative_to(new.root) for path in done.texts}
 
 
 def _check_new(sources: Sequence[SourceFile], name: str) -> None:

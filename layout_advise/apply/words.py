@@ -8,7 +8,7 @@ from pathlib import Path
 from layout_advise.apply.stage import Applied
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.candidate import Interval
-from layout_advise.reports.model.wanted import WantedLayout, shown_record
+from layout_advise.reports.model.wanted import WantedLayout, shown_array, shown_record
 
 
 def lines(layout: WantedLayout, applied: Applied, patch: Path | None) -> Iterator[str]:
@@ -16,6 +16,8 @@ def lines(layout: WantedLayout, applied: Applied, patch: Path | None) -> Iterato
     candidate = layout.candidate
     for record in layout.records:
         yield f"{candidate.id}: {record.type} as {shown_record(record)}"
+    for array in layout.arrays:
+        yield f"{candidate.id}: {shown_array(array)}"
     if layout.note:
         yield f"  {layout.note}"
     added = sum(line.startswith("+") and not line.startswith("+++") for line in applied.patch.splitlines())

@@ -20,6 +20,7 @@ IN_BLOCKS = {"aosoa"}
 BLOCK = re.compile(r"\bi // (\d+)\b")
 PART = re.compile(r"\w+\[\d+\]")
 STEP = re.compile(r"\b(\d+)\*i\b")
+LENGTH, TERM = re.compile(r"\b([i-n]) < (\d+)"), re.compile(r"(?:(\d+)\*)?([i-n])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,25 @@ class WantedRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class WantedArray:
+    """An array of numbers by its name, the lengths of its dimensions as far as they are used, and their new order: dimension
+    ``order[k]`` becomes number ``k``, outermost first."""
+
+    name: str
+    lengths: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WantedLayout:
-    """A candidate of a report, as what is to be done to records. ``note`` says why it is not the advised one, or is
-    empty."""
+    """A candidate of a report, as what is to be done to records and arrays. ``note`` says why it is not the advised one, or
+    is empty."""
 
     hotspot: HotspotReport
     candidate: CandidateReport
     records: tuple[WantedRecord, ...]
     note: str = ""
+    arrays: tuple[WantedArray, ...] = ()
 
 
 def wanted(report: Report, candidate: str | None, refused: Mapping[str, str] = MappingProxyType({})) -> WantedLayout:
@@ -73,14 +85,14 @@ def chosen(
     by_id = {one.id: one for one in hotspot.candidates}
     if candidate is not None:
         one = by_id.get(candidate)
-        return None if one is None else WantedLayout(hotspot, one, _records(hotspot, one))
+        return None if one is None else _wanted(hotspot, one)
     advised = by_id.get(hotspot.verdict.candidate or "")
     note = ""
     if advised is not None:
         why = refused.get(advised.id, "")
         try:
             if not why:
-                return WantedLayout(hotspot, advised, _records(hotspot, advised))
+                return _wanted(hotspot, advised)
         except SourceError as error:
             why = error.why
         note = f"the advised {advised.id} cannot be written ({why}); of those that can be, this one surely gains most"
@@ -93,12 +105,34 @@ def chosen(
         if one.id in refused:
             continue
         try:
-            return WantedLayout(
-                hotspot, one, _records(hotspot, one), note or "no candidate is advised; this one surely gains most"
-            )
+            return _wanted(hotspot, one, note or "no candidate is advised; this one surely gains most")
         except SourceError:
             continue
     return None
+
+
+def _wanted(hotspot: HotspotReport, candidate: CandidateReport, note: str = "") -> WantedLayout:
+    """What is to be done for a candidate. Raises SourceError where its layout cannot be written."""
+    if candidate.families == ("permute",):
+        if why := "it is a temporary layout" if candidate.temporary else _form(candidate):
+            raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
+        own = [s for s in hotspot.structures if s.id in candidate.structures]
+        return WantedLayout(hotspot, candidate, (), note, tuple(_array(s, candidate) for s in own))
+    return WantedLayout(hotspot, candidate, _records(hotspot, candidate), note)
+
+
+def _array(structure: StructureReport, candidate: CandidateReport) -> WantedArray:
+    """The order of the dimensions, as the index map of its numbers says. Raises SourceError where it is another map."""
+    maps = [part.index_map for part in candidate.parts if part.structure == structure.id]
+    place, _, legend = maps[0].partition(" of ") if len(maps) == 1 else ("", "", "")
+    dims = {letter: int(length) for letter, length in LENGTH.findall(legend)}
+    terms = [TERM.fullmatch(term) for term in place.removeprefix("byte = ").split(" + ")]
+    steps = {term[2]: int(term[1] or 1) for term in terms if term}
+    if len(structure.fields) != 1 or not all(terms) or steps.keys() != dims.keys():
+        why = f"{structure.name} is no array of numbers with its dimensions in another order"
+        raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
+    outer = sorted(steps, key=lambda letter: -steps[letter])
+    return WantedArray(structure.name, tuple(dims.values()), tuple(list(dims).index(letter) for letter in outer))
 
 
 def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[WantedRecord, ...]:
@@ -163,13 +197,22 @@ def _obstacle(candidate: CandidateReport, single: bool) -> str:
         return "it is a temporary layout"
     if candidate.classes is not None:
         return "elements stored by class cannot be written yet"
-    if candidate.variant in ("simd", "lanes") and candidate.same_code_as is None:
-        return f"its gain needs loops in another form ({candidate.variant}), which cannot be written yet"
-    if candidate.variant == "restrict" and candidate.same_code_as is None:
-        return "its gain needs arrays that are declared not to overlap (restrict), which cannot be written yet"
+    if why := _form(candidate):
+        return why
     known = FAMILIES | (IN_BLOCKS if candidate.block is not None else set()) | ({"gather"} if single else set())
     other = sorted(set(candidate.families) - known)
     return f"layouts of family {other[0]} cannot be written yet" if other else ""
+
+
+def _form(candidate: CandidateReport) -> str:
+    """Why loops that were measured in this form cannot be written."""
+    if candidate.same_code_as is not None:
+        return ""
+    if candidate.variant in ("simd", "lanes"):
+        return f"its gain needs loops in another form ({candidate.variant}), which cannot be written yet"
+    if candidate.variant == "restrict":
+        return "its gain needs arrays that are declared not to overlap (restrict), which cannot be written yet"
+    return ""
 
 
 def _groups(
@@ -196,6 +239,12 @@ def _groups(
 def member_of(name: str) -> str:
     """The record's own member in the name of a part of it: ``at`` of ``at[0].re``."""
     return name.split(".")[0].split("[")[0]
+
+
+def shown_array(array: WantedArray) -> str:
+    """The new place of an element: ``grid[j][i] for grid[i][j]``."""
+    old = [f"[{'ijklmn'[k]}]" for k in range(len(array.order))]
+    return f"{array.name}{''.join(old[k] for k in array.order)} for {array.name}{''.join(old)}"
 
 
 def shown_record(record: WantedRecord) -> str:

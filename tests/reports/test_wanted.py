@@ -8,7 +8,7 @@ import pytest
 from layout_advise.errors import SourceError
 from layout_advise.reports.model.candidate import CandidateReport, Interval, PartReport
 from layout_advise.reports.model.contract import Report
-from layout_advise.reports.model.wanted import WantedRecord, shown_record, wanted
+from layout_advise.reports.model.wanted import WantedArray, WantedRecord, shown_array, shown_record, wanted
 from tests.support.sample_report import candidate, report
 
 GAIN = Interval(2.0, 1.9, 2.1, 9)
@@ -145,3 +145,34 @@ def test_what_would_not_be_the_layout_that_was_measured() -> None:
         wanted(with_candidates(split(1, GAIN, ("x",), variant="restrict")), "c1")
     same = split(1, GAIN, ("x",), variant="simd", same_code_as="plain")
     assert wanted(with_candidates(same), "c1").candidate.variant == "simd"
+
+
+def turned(index_map: str, **changes: object) -> Report:
+    """A report that advises an array of doubles in another order, with that map."""
+    part = PartReport("s0", ("value",), 8, "A_700 ⊗ A_1200", index_map)
+    base = with_candidates(candidate(1, GAIN, parts=(part,), families=("permute",), **changes))
+    (hotspot,) = base.hotspots
+    (structure, *others) = hotspot.structures
+    plain = msgspec.structs.replace(structure, name="grid", type="double", fields=structure.fields[:1])
+    return msgspec.structs.replace(base, hotspots=(msgspec.structs.replace(hotspot, structures=(plain, *others)),))
+
+
+def test_an_array_with_its_dimensions_in_another_order() -> None:
+    found = wanted(turned("byte = 9600*j + 8*i of grid_value; i < 1200; j < 700"), "c1")
+    assert (found.records, found.arrays) == ((), (WantedArray("grid", (1200, 700), (1, 0)),))
+    assert shown_array(found.arrays[0]) == "grid[j][i] for grid[i][j]"
+    found = wanted(turned("byte = 12*i + 3*k + j of grid_value; i < 5; j < 3; k < 4"), "c1")
+    assert found.arrays == (WantedArray("grid", (5, 3, 4), (0, 2, 1)),)
+
+
+@pytest.mark.parametrize(
+    "index_map", ["byte = 8*(i // 2) + 4*(i % 2) of grid_value; i < 8", "", "byte = 8*i of a; i < 4; j < 3"]
+)
+def test_other_maps_of_an_array_are_not_written(index_map: str) -> None:
+    with pytest.raises(SourceError, match="no array of numbers with its dimensions in another order"):
+        wanted(turned(index_map), "c1")
+
+
+def test_loops_in_another_form_are_not_written() -> None:
+    with pytest.raises(SourceError, match="its gain needs loops in another form"):
+        wanted(turned("byte = 9600*j + 8*i of grid_value; i < 1200; j < 700", variant="simd"), "c1")

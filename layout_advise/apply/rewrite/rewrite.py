@@ -42,7 +42,12 @@ def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *,
             refusals.add(Refusal(record.file, record.line, "a pool of elements in C++"))
     if by_types and any(field.bits for field in target.fields):
         refusals.add(Refusal(record.file, record.line, "bit fields, to which C++ has no references"))
-    refusals |= set() if refusals else _overlaps(program, edits)
+    return outcome(program, edits, refusals)
+
+
+def outcome(program: SourceProgram, edits: dict[Path, set[Edit]], refusals: set[Refusal]) -> Rewritten:
+    """The texts with these edits by file, or what is refused: two edits of the same text are, too."""
+    refusals = refusals or _overlaps(program, edits)
     if refusals:
         places = {(refusal.file, refusal.line, refusal.why): refusal for refusal in refusals}
         return Rewritten({}, tuple(sorted(places.values())), _macros(program, refusals))
