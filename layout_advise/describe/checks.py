@@ -149,7 +149,7 @@ def _in_situ(timings: Timings, conditions: Conditions) -> Sequence[contract.Chec
     if not near or not conditions.in_situ_ns:
         return ()
     apart = timings.nanoseconds(ORIGINAL, "apart")
-    if apart and conditions.mode == "steady" and is_apart(timings, conditions.in_situ_ns):
+    if apart and not timings.unknown and conditions.mode == "steady" and is_apart(timings, conditions.in_situ_ns):
         text = (
             f"the original's calls take {nanoseconds(near)} together in the snapshot and {nanoseconds(apart)} one by one; "
             f"one by one in the running program {nanoseconds(conditions.in_situ_ns)}"

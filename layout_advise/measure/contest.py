@@ -129,7 +129,7 @@ def bench_of(
         between_ns,
         alone and leaves_data(seen),
         branches,
-        branches and alone and seen.team is None,
+        branches and seen.team is None,
         counting,
     )
 

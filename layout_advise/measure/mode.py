@@ -54,7 +54,8 @@ def mode_of(timings: Timings, between_ns: float | None, in_situ_ns: float | None
 def is_apart(timings: Timings, in_situ_ns: float | None) -> bool:
     """Tells whether a batch takes longer in the running program than repeated, and up to as long as its calls do one by one
     (``docs/decisions/0125``)."""
-    steady, apart = timings.nanoseconds(ORIGINAL), timings.nanoseconds(ORIGINAL, "apart")
+    repeated = timings.origin or timings  # how far calls overlap is open also where branches explain the time
+    steady, apart = repeated.nanoseconds(ORIGINAL), repeated.nanoseconds(ORIGINAL, "apart")
     if not steady or not apart or not in_situ_ns or in_situ_ns <= (1 + MEASURE.in_situ_tolerance) * steady:
         return False
     return in_situ_ns <= (1 + MEASURE.in_situ_tolerance) * apart

@@ -123,7 +123,7 @@ class Bench:
     branches: bool = False
     """Whether the way the hotspot takes depends on its data, which a processor learns of the same call repeated."""
     forgets: bool = False
-    """Whether calls are then timed with forgotten branches as well: single ones, of one thread."""
+    """Whether calls are then timed with forgotten branches as well: those of one thread."""
     counting: float = 0.0
     """Of a loop in chunks: which part of the original's time counting iterations may take, at most."""
 
