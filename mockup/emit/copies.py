@@ -156,7 +156,7 @@ def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward
         cell = _CELLS.get(field.bytes)
         led = links.fields.get((structure.id, mapped.field))
         if led is not None:
-            text = link_text("encode" if inward else "decode", f"*(const {cell}_u *)({source})", led)
+            text = link_text("encode" if inward else "decode", f"*(const {cell}_u *)({source})", led, links.step(led))
             lines.append(f"{pad}    *({cell}_u *)({to}) = {text};")
         elif cell is None:
             lines.append(f"{pad}    __builtin_memcpy({to}, {source}, {field.bytes});")
@@ -211,7 +211,7 @@ def value_function(relayouts: Sequence[Relayout], links: Links) -> str:
             "    {",
             f"        const int64_t rest = {_distance(structure)};",
             f"        if (rest >= 0 && rest < {end} && {at})",
-            f"            return {link_text('encode', 'value', led)};",
+            f"            return {link_text('encode', 'value', led, links.step(led))};",
             "    }",
         ]
     return "\n".join([*lines, "    return value;", "}"])

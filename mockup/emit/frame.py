@@ -152,11 +152,11 @@ def kernel_text(
             lines += [f"    {line}" for line in _live_in(live, scope)]
     vectors = writer.vectors if isinstance(writer, PackWriter) else []
     lines += [f"    {kind} {name} = {{0}};" for kind, name in vectors]
-    for number, ty in sorted(scope.variables.items()):
-        if not isinstance(writer, PackWriter) or number not in writer.lane_of:
-            lines.append(f"    {CTYPE[ty]} {writer.text(Var(number, ty))} = 0;")
     live_in_values = {live.value.number for live in lifted.live_ins}
     coded = [one for one in writer.context.links.codes if isinstance(one, Val | Var)]
+    for number, ty in sorted(scope.variables.items()):
+        if Var(number, ty) not in coded and (not isinstance(writer, PackWriter) or number not in writer.lane_of):
+            lines.append(f"    {CTYPE[ty]} {writer.variable(Var(number, ty))} = 0;")
     kept = [one for one in coded if isinstance(one, Var) or one.number in scope.hoisted]
     lines += [f"    int64_t {name} = 0;" for name in sorted(map(writer.code_name, kept))]
     for number, ty in sorted(scope.hoisted.items()):

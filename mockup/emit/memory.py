@@ -49,7 +49,7 @@ class MemoryWriter(ElementPlaces):
         led = self.context.links.accesses.get(load.uid)
         if led is not None:
             self.put(f"{self.declare_code(load.value)} = {text};")
-            text = link_text("decode", self.code_name(load.value), led)
+            text = link_text("decode", self.code_name(load.value), led, self.context.links.step(led))
         elif load.uid in self.context.again:
             self.names[load.value.number] = f"(({CTYPE[load.value.ty]})({text}))"
             return

@@ -67,21 +67,26 @@ typedef la_i8x32 la_i8x32_u __attribute__((may_alias, aligned(1)));
 #define LA_MASK32(...) ((uint32_t)__builtin_ia32_pmovmskb256((la_v32i8)(__VA_ARGS__)))
 #endif
 
-/* A pointer to one of `count` elements of `stride` bytes from `base` on is kept as 1 + its number, all others as they are. */
-LA_INLINE int64_t la_encode(int64_t pointer, int64_t base, int64_t stride, int64_t count)
+/* A pointer to one of `count` elements of `stride` bytes from `base` on is kept as 1 + `step` times its number, all others as
+ * they are. */
+LA_INLINE int64_t la_encode(int64_t pointer, int64_t base, int64_t stride, int64_t count, int64_t step)
 {
     const uint64_t distance = (uint64_t)pointer - (uint64_t)base;
     if (distance < (uint64_t)(stride * count) && distance % (uint64_t)stride == 0)
-        return (int64_t)(distance / (uint64_t)stride) + 1;
-    if ((uint64_t)pointer - 1 < (uint64_t)count)
+        return (int64_t)(distance / (uint64_t)stride) * step + 1;
+    if ((uint64_t)pointer - 1 < (uint64_t)(count * step))
         __builtin_trap(); /* it would be taken for a number */
     return pointer;
 }
 
-LA_INLINE int64_t la_decode(int64_t code, int64_t base, int64_t stride, int64_t count)
+LA_INLINE int64_t la_decode(int64_t code, int64_t base, int64_t stride, int64_t count, int64_t step)
 {
-    return (uint64_t)code - 1 < (uint64_t)count ? base + stride * (code - 1) : code;
+    return (uint64_t)code - 1 < (uint64_t)(count * step) ? base + stride * ((code - 1) / step) : code;
 }
+
+/* How many pieces of `size` bytes there are in `bytes`, of which the compiler knows that there is no rest: it multiplies by
+ * the same size without dividing first. */
+#define LA_PIECES(bytes, size) ((const char (*)[size])(bytes) - (const char (*)[size])0)
 
 /* Elements in several blocks: ``count`` from ``address`` on, the first of them number ``first``; ascending in both. */
 struct la_block {
@@ -156,19 +161,19 @@ LA_LOOKUP int64_t la_element(const struct la_pool *pool, int64_t stride, int64_t
     return pool->blocks[low].address + stride * (index - pool->blocks[low].first);
 }
 
-LA_INLINE int64_t la_encode_among(int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count)
+LA_INLINE int64_t la_encode_among(int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step)
 {
     const int64_t distance = la_distance(pool, stride, pointer);
     if (distance >= 0 && distance % stride == 0)
-        return distance / stride + 1;
-    if ((uint64_t)pointer - 1 < (uint64_t)count)
+        return distance / stride * step + 1;
+    if ((uint64_t)pointer - 1 < (uint64_t)(count * step))
         __builtin_trap(); /* it would be taken for a number */
     return pointer;
 }
 
-LA_INLINE int64_t la_decode_among(int64_t code, const struct la_pool *pool, int64_t stride, int64_t count)
+LA_INLINE int64_t la_decode_among(int64_t code, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step)
 {
-    return (uint64_t)code - 1 < (uint64_t)count ? la_element(pool, stride, code - 1) : code;
+    return (uint64_t)code - 1 < (uint64_t)(count * step) ? la_element(pool, stride, (code - 1) / step) : code;
 }
 
 /* Whether an old address is one of the ``size`` bytes from ``base`` on: what an access goes to that reaches other memory too. */

@@ -119,7 +119,7 @@ def emit(
         not settings.turned and settings.blocks is None and nothing_packed(lifted),
         overlaps(lifted.body, context.plan, context.pointers),
         bool(context.simd.abreast or packs.at),
-        translated(context.plan, lifted, context.entered, context.links, context.kept),
+        translated(context.plan, lifted, context.entered, context.links, context.kept, trace.accesses / max(1, trace.calls)),
     )
 
 

@@ -144,14 +144,15 @@ class BodyWriter(MemoryWriter):
         clash = any(
             not isinstance(a.operand, Imm | Val) and a.operand.number in written - {a.variable.number} for a in group
         )
-        texts = [
-            *self.codes_moved(group),
-            *((CTYPE[a.variable.ty], self.text(a.variable), self.text(a.operand)) for a in group),
-        ]
-        self.in_parallel(texts, through=clash)
+        self.in_parallel([*self.codes_moved(group), *self.values_moved(group)], through=clash)
+
+    def values_moved(self, group: Sequence[Assign]) -> list[Move]:
+        """The moves of what is no code of a link."""
+        own = (a for a in group if a.variable not in self.context.links.codes)
+        return [(CTYPE[a.variable.ty], self.text(a.variable), self.text(a.operand)) for a in own]
 
     def codes_moved(self, group: Sequence[Assign]) -> list[Move]:
-        """The moves of the codes of links that go along with variables. They come first: one that is worked out is of a
+        """The moves of the codes that variables hold in the place of links. They come first: one that is worked out is of a
         value that is not there any more afterwards."""
         codes = ((a, self.context.links.codes.get(a.variable)) for a in group)
         return [("int64_t", self.code_name(a.variable), self.code(a.operand, led)) for a, led in codes if led is not None]

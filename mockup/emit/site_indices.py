@@ -95,7 +95,9 @@ class SiteIndices(Text):
         if start is None and site.number in self.context.links.sites:
             (atom, _), *_ = site.offset.terms
             self.take_for_granted(site)
-            self.put(f"const int64_t {self.digit(site.number, 0)} = {self.code(atom, structure)} - 1;")
+            step, code = self.context.links.step(structure), f"{self.code(atom, structure)} - 1"
+            number = f"LA_PIECES({code}, {step})" if step > 1 else code
+            self.put(f"const int64_t {self.digit(site.number, 0)} = {number};")
             return
         if start is None and site.number in self.context.kept:
             self.take_for_granted(site)

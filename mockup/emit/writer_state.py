@@ -135,7 +135,17 @@ class Text:
             return constant(operand)
         if isinstance(operand, Val):
             return self.called(operand)
-        return self.given.of(("variable", operand.number), f"x{operand.number}")
+        if (led := self.context.links.codes.get(operand)) is not None:
+            return link_text("decode", self.code_name(operand), led, self.context.links.step(led))
+        return self.variable(operand)
+
+    def held(self, variable: Var) -> str:
+        """The name of the C variable that stands for one: that of its code, of one that holds a link."""
+        return self.code_name(variable) if variable in self.context.links.codes else self.text(variable)
+
+    def variable(self, variable: Var) -> str:
+        """The name of a variable that holds values, and not codes of links."""
+        return self.given.of(("variable", variable.number), f"x{variable.number}")
 
     def code_name(self, operand: Val | Var) -> str:
         """The name of the code of a link that a value or a variable holds."""
@@ -145,7 +155,8 @@ class Text:
         """The code of a pointer to an element of ``led``: known, or worked out by a division."""
         if isinstance(operand, Val | Var) and self.context.links.codes.get(operand) is led:
             return self.code_name(operand)
-        return "0" if is_null(operand) else link_text("encode", self.text(operand), led)
+        step = self.context.links.step(led)
+        return "0" if is_null(operand) else link_text("encode", self.text(operand), led, step)
 
     def called(self, value: Val, wanted: str = "") -> str:
         """Returns the name of ``value``; the first time that it is asked for one like ``wanted``."""

@@ -7,6 +7,7 @@ old pointer, by division, is no cost of the layout. So it is made before the cal
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan, Site
 
 MOST_ENTERED = 64
 """So many numbers a call brings along at most; what is beyond is made in the call."""
+ACCESSES = 20
+"""To make an index takes about as long as so many accesses, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,21 @@ def translated(
     entered: Mapping[int, Entered],
     links: Links = NO_LINKS,
     kept: Collection[int] = (),
+    each: float = math.inf,
 ) -> frozenset[str]:
     """Ids of the structures of which addresses are made places one by one: each access is tested, or the index is made of a
-    pointer that the innermost loop loads, and that is no link, nor is its site one of those ``kept``."""
+    pointer that the innermost loop loads, and that is no link, nor is its site one of those ``kept``; or indices are made
+    once a call, in a call of so few accesses (``each``) that these take a part of it."""
     loaded = (plan.places[uid] for uid in plan.by_pointer)
     found = {p.relayout.structure.id for p in loaded if p.site.number not in links.sites and p.site.number not in kept}
+    once = {
+        (site.relayout.structure.id, site.offset.terms)
+        for item in lifted.body
+        for site in plan.sites.get(item.uid, ())
+        if site.offset.terms and not {site.number} & (entered.keys() | links.sites | set(kept))
+    }
+    if len(once) * ACCESSES > each:
+        found |= {name for name, _ in once}
     for access in accesses(lifted.body):
         place = plan.places.get(access.uid)
         if place is not None and place.within is not None:

@@ -2,7 +2,9 @@
 
 A source in the new layout has an index where it had a pointer to an element. What is copied in is translated once, and a
 loaded link is the place of the next element without a division (``docs/decisions/0107``). A link's *code* is 1 + the number
-of an element, or the old value where that is the address of none: nothing is lost, and NULL stays 0.
+of an element, or the old value where that is the address of none: nothing is lost, and NULL stays 0. Where all fields of an
+element are equally far from those of the next one, as in one record, the number is counted in bytes: a source has pointers
+there, and does not multiply.
 """
 
 from __future__ import annotations
@@ -29,6 +31,12 @@ class Links:
     codes: Mapping[Operand, Structure] = field(default_factory=dict)
     accesses: Mapping[int, Structure] = field(default_factory=dict)
     sites: frozenset[int] = frozenset()
+    steps: Mapping[str, int] = field(default_factory=dict)
+    """By structure id the distance of the codes of neighbours, where it is not 1."""
+
+    def step(self, structure: Structure) -> int:
+        """The distance of the codes of two neighbours in ``structure``."""
+        return self.steps.get(structure.id, 1)
 
 
 NO_LINKS = Links()
@@ -60,13 +68,23 @@ def find_links(lifted: Lifted, plan: RemapPlan, candidate: Candidate | None, *, 
         if len(names) == 1 and operand in sources and any(one in loaded for one in _reached(operand, sources)):
             codes.setdefault(operand, targets[next(iter(names))])
     sites = {s.number for found_ in plan.sites.values() for s in found_ if _starts_from(s.number, starts, codes, s.relayout)}
-    return Links(whole, codes, found, frozenset(sites)) if sites else NO_LINKS
+    if not sites or candidate is None:
+        return NO_LINKS
+    steps = {r.structure.id: step for r in candidate.relayouts if r.structure.id in targets and (step := _step(r))}
+    return Links(whole, codes, found, frozenset(sites), steps)
 
 
 def _can_be_led_to(relayout: Relayout) -> bool:
     """Returns whether each of its elements lies where the number of it says."""
     structure = relayout.structure
     return len(structure.dims) == 1 and structure.via is None and relayout.chosen is None and relayout.merged is None
+
+
+def _step(relayout: Relayout) -> int:
+    """The bytes from each field to that of the next element, where these are the same for all; else 0."""
+    steps = {tuple((axis.part, axis.stride) for axis in mapped.axes) for mapped in relayout.fields}
+    ((part, stride), *others), *apart = steps
+    return stride if part == "whole" and not others and not apart else 0
 
 
 def _start(terms: tuple[tuple[Operand, int], ...]) -> Operand | None:

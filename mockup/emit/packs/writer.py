@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layout_advise.mockup.emit.c_text import CTYPE
 from layout_advise.mockup.emit.packs.pack import Pack, Packs
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.writer_state import WriterContext
@@ -111,9 +110,9 @@ class PackWriter(BodyWriter):
         texts += [
             (f"la_{v[0].ty}x{len(v)}", self.lane_of[v[0].number][0], self.vector([given[one] for one in v])) for v in wholes
         ]
-        texts += [(CTYPE[a.variable.ty], self.text(a.variable), self.text(a.operand)) for a in single]
+        texts += self.values_moved(single)
         names = {name.partition("[")[0] for _, name, _ in texts}
-        read = {self.text(a.operand).partition("[")[0] for a in group if isinstance(a.operand, Var)}
+        read = {self.held(a.operand).partition("[")[0] for a in group if isinstance(a.operand, Var)}
         self.in_parallel(texts, through=len(texts) > 1 and bool(names & read))
 
 

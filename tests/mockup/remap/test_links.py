@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,14 @@ double kernel(struct node *first, struct node *outside, double *out)
     outside->key = one;
     outside->other = two;
     return *out;
+}"""
+
+PICKED = """
+struct node { double key, other; struct node *next, *back; };
+double kernel(struct node *one, struct node *other, double *out)
+{
+    struct node *less = one->key < other->key ? one : other;
+    return *out = less->other * less->key + (less->next != 0);
 }"""
 
 
@@ -68,6 +77,7 @@ def test_links_are_numbers_of_records(source: str, kind: str, flags: tuple[str, 
     chosen = candidate(relayout(shape, kind))
     made = emit(case.lifted, chosen, case.trace, case.structures)
     assert "la_decode" in made.text
+    assert "LA_PIECES(code_" in made.text or kind == "aosoa", "no multiplication by the bytes of a record"
     assert not made.translated
     assert not re.search(r"/ 32\)?;", made.text[made.text.index("kernel_mockup") :].split("la_enter")[0])
     for variant in ("plain", "restrict"):
@@ -95,3 +105,22 @@ def test_what_could_be_a_number_as_well_as_a_pointer_ends_the_mock_up(tmp_path: 
     case.restore()
     with pytest.raises(EndedError):
         in_child(lambda: case.run(candidate(relayout(shape, "soa")), "small")[0], 60)
+
+
+def test_the_old_pointer_is_worked_out_only_where_it_is_needed(tmp_path: Path) -> None:
+    """A loop carries the code alone."""
+    case, shape = nodes(WALKED, FLAGS["O2"], tmp_path)
+    made = emit(case.lifted, candidate(relayout(shape, "compact")), case.trace, case.structures)
+    body = made.text[made.text.index("kernel_mockup") :].split("LA_EXPORT")[0]
+    assert re.search(r"code_x\d+ = code_\w+;", body)
+    assert not re.search(r"^\s+x\d+ = \w*next\w*;", body, re.MULTILINE)
+
+
+def test_indices_that_are_made_once_a_call_count_where_it_does_little_else(tmp_path: Path) -> None:
+    case, shape = nodes(PICKED, FLAGS["O2"], tmp_path)
+    case.integers = [case.integers[0], case.integers[0] + 32 * 3, case.integers[2]]
+    case.prepare()
+    chosen = candidate(relayout(shape, "soa"))
+    assert emit(case.lifted, chosen, case.trace, case.structures).translated == {"s0"}
+    longer = replace(case.trace, accesses=1000)
+    assert not emit(case.lifted, chosen, longer, case.structures).translated
