@@ -5,7 +5,6 @@ Where one of them gives no answer, a loop in it or what calls it takes its place
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -55,9 +54,7 @@ class Search:
 
     start: RunContext
     since: float
-    until: float
-    """No region is begun after this time (``own_time``) where most of the samples have an answer; one with fewer
-    samples than the hottest has less of the time from ``since`` on."""
+    """When studies began (``own_time``)."""
     failed: list[tuple[Profiled, LayoutAdviseError]]
     known: set[tuple[Key, int]]
     free_id: int
@@ -73,14 +70,11 @@ class Search:
     begun: bool = False
 
     def is_late(self, share: float, *, shares: bool = False) -> bool:
-        """Tells whether a region with this share of the samples is no longer begun: compiling and comparing takes as long
-        for a cold one as for a hot one. As long as most of the samples have no answer, and for one that ``shares``
-        structures with others, whose plan hangs on it, the time of the run is all there is."""
+        """Tells whether a region with this share of the samples is no longer begun. As long as most of the samples have no
+        answer, and for one that ``shares`` structures with others, whose plan hangs on it, the time of the run is all there
+        is."""
         over = self.start.time.is_over(self.seconds.of(share))
-        if over or shares or self.start.time.answered < CHOOSE.mostly_answered:
-            return over
-        part = min(1.0, share / self.seconds.hottest) if self.seconds.hottest else 1.0
-        return own_time() > self.since + math.sqrt(part) * (self.until - self.since)
+        return over or (not shares and self.seconds.is_late(share, self.since, self.start.time.answered))
 
     def look(self, region: Profiled | Case, waiting: Sequence[float] = ()) -> Looked | None:
         """Studies a region, after which others with these shares come; None where it is known already, or fails, or the time
@@ -116,8 +110,8 @@ class Search:
         return found
 
     def wants_more(self, regions: int) -> bool:
-        """Tells whether beside so many regions further ones are looked for: most of the samples have no answer yet."""
-        return regions < self.start.settings.regions and self.start.time.answered < CHOOSE.mostly_answered
+        """Tells whether beside so many regions further ones are looked for: samples have no answer yet."""
+        return regions < self.start.settings.regions and self.start.time.answered < CHOOSE.held_share
 
     def leave(self, region: Profiled, given: Sequence[Candidate]) -> None:
         """Notes that there are no times of a region for these layouts of what it shares with others."""
@@ -168,9 +162,8 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
     since = own_time()
     free = max(case.further_ids + case.settings.candidates for case in surveyed.cases)
     seconds = run_seconds(start.settings.budget, [case.profiled.share for case in surveyed.cases])
-    until = since + CHOOSE.regions_budgets * seconds.each
     known = {place_of(one) for one, _ in surveyed.failed}
-    search = Search(start, since, until, list(surveyed.failed), known, free, seconds, list(surveyed.left_out))
+    search = Search(start, since, list(surveyed.failed), known, free, seconds, list(surveyed.left_out))
     looked = _studied(search, surveyed.cases)
     kept, passed = (looked, []) if excluded(start, looked) else _with_answers(search, looked)
     enough = any(one.answers for one in kept) or excluded(start, kept)
@@ -194,8 +187,8 @@ def all_of(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told:
 
 
 def _further(search: Search, waiting: Iterable[Profiled], kept: Sequence[Looked]) -> list[Looked]:
-    """Beside the regions kept, of which one has an answer, those ``waiting`` that give one, as long as most of the samples
-    have none and there is time."""
+    """Beside the regions kept, of which one has an answer, those ``waiting`` that give one, as long as there is time: where
+    most of the samples have none all that the run has, else early in it."""
     start, found = search.start, list[Looked]()
     known = [one.case.profiled for one in kept]
     plain = without_rules(search.left_out)

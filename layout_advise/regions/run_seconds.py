@@ -35,6 +35,15 @@ class RunSeconds:
         most = self.each * min(1.0, share / self.hottest) if self.hottest else self.each
         return max(min(part, most), CHOOSE.least_budget * self.each)
 
+    def is_late(self, share: float, since: float, answered: float) -> bool:
+        """Tells whether it is too late in the run for a further region with ``share`` of the samples, where regions with an
+        answer have so many: compiling and comparing takes as long for a cold one as for a hot one. ``since``: when studies
+        began (``own_time``)."""
+        if answered < CHOOSE.mostly_answered:
+            return False
+        part = min(1.0, share / self.hottest) if self.hottest else 1.0
+        return own_time() > since + math.sqrt(part) * CHOOSE.regions_budgets * self.each
+
     def after(self, took: float) -> RunSeconds:
         """The same after a region that took so long."""
         return replace(self, spent=self.spent + took)

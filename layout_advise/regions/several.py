@@ -31,10 +31,11 @@ from layout_advise.regions.looked import (
     untold,
 )
 from layout_advise.regions.one import RunContext, study_in_time, watch
-from layout_advise.regions.run_seconds import run_seconds
+from layout_advise.regions.run_seconds import RunSeconds, run_seconds
 from layout_advise.regions.survey import Surveyed, regions_beside, survey
 from layout_advise.regions.whole import apart, excluded, for_program, tells_more, with_shares, without_rules
 from layout_advise.reports.words.reason_words import clause
+from layout_advise.tracer.sampling.turns import own_time
 
 
 def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
@@ -54,9 +55,9 @@ def study_regions(start: RunContext, profiled: Profiled) -> Told | None:
 
 
 def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> Told | None:
-    """The first region that gives an answer, and as long as most of the samples have none and there is time, further ones;
-    those that failed before are not looked at again."""
-    settings = start.settings
+    """The first region that gives an answer, and as long as most of the samples have none and there is time, or it is early
+    in the run, further ones; those that failed before are not looked at again."""
+    settings, since = start.settings, own_time()
     seconds = run_seconds(settings.budget, (profiled.share,))
     looked: list[Looked] = []
     answered: list[Profiled] = []
@@ -69,7 +70,7 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
     while len(looked) + len(failed) < CHOOSE.most_regions + len(surveyed.failed) + len(answered):
         new = (region for region in waiting if place_of(region) not in known)
         one = next((region for region in new if not answered or tells_more(region, answered, plain, start.main)), None)
-        if one is None or (known and start.time.is_over(seconds.of(profiled_of(one).share))):
+        if one is None or (known and _is_late(start, seconds, profiled_of(one).share, since)):
             break
         known.add(place_of(one))
         if len(known) > 1:
@@ -98,12 +99,17 @@ def _one_answer(start: RunContext, profiled: Profiled, surveyed: Surveyed) -> To
         else:
             start.progress.note(f"no clear answer from {case.profiled.name}: {clause(looked[-1].reason)}")
             waiting = chain(near(start, looked[-1]), waiting)
-        enough = start.time.answered >= CHOOSE.mostly_answered or len(answered) >= settings.regions
+        enough = start.time.answered >= CHOOSE.held_share or len(answered) >= settings.regions
         if enough or excluded(start, apart(looked, start.main)):
             break
     if not looked:
         raise failed[0][1]
     return _outcome(start, looked, failed)
+
+
+def _is_late(start: RunContext, seconds: RunSeconds, share: float, since: float) -> bool:
+    """Tells whether a region with this share of the samples is no longer begun."""
+    return start.time.is_over(seconds.of(share)) or seconds.is_late(share, since, start.time.answered)
 
 
 def _outcome(start: RunContext, looked: Sequence[Looked], failed: Sequence[tuple[Profiled, LayoutAdviseError]]) -> Told:

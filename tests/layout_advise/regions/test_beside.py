@@ -91,6 +91,7 @@ def test_a_keep_that_is_undone_gives_way_to_the_interval_of_what_it_is_undone_fo
 
 
 def test_of_regions_beside_each_other_all_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("layout_advise.regions.run_seconds.own_time", lambda: 1e9)  # late in the run
     road = Road(monkeypatch, {"a": undecided(Reason.NOT_LIFTED), "b": KEEP, "c": KEEP, "d": KEEP})
     cast(Any, road.regions["b"]).share = 0.6
     seldom = PassedOver("d", 0.1, Reason.FEW_CALLS, "it is entered too seldom.")
@@ -135,6 +136,7 @@ def test_where_the_first_region_fails_the_other_one_is_told(monkeypatch: pytest.
 
 def test_in_the_place_of_one_of_several_without_an_answer_its_caller_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """It cost its own part, although a study of it alone would have gone on to the caller."""
+    monkeypatch.setattr("layout_advise.regions.run_seconds.own_time", lambda: 1e9)  # late in the run
     road = Road(monkeypatch, {"a": undecided(Reason.SHORT_CALLS), "b": KEEP, "c": KEEP, "d": KEEP})
     road.near = {"a": ["c", "d"]}
     beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
@@ -155,7 +157,7 @@ def test_beside_a_loop_with_an_answer_those_of_its_function_are_looked_at_too(mo
     road.near = {"a": ["a.1", "a.2", "a.3", "c"]}
     monkeypatch.setattr(side_by_side, "is_loop_in", lambda one, other: profiled_of(other).name.startswith("a."))
     beside(road, monkeypatch, Surveyed((case_of(road, "a"), case_of(road, "b"))))
-    outcome = road.run()
+    outcome = road.run(regions=3)
     assert outcome is not None
     assert road.looked == ["a.1", "a.2", "a.3"]
     assert {outcome.case.profiled.name, *(one.case.profiled.name for one in outcome.beside)} == {"a.1", "a.2", "b"}
@@ -250,7 +252,7 @@ def test_a_cold_region_is_begun_early_only(share: float, now: float, late: bool,
     """cadical: 6 % of the samples were studied for three minutes, after 90 %, until the run was stopped."""
     time = RunTime()
     start = cast(Any, SimpleNamespace(time=time))
-    search = side_by_side.Search(start, 100.0, 200.0, [], set(), 0, RunSeconds(60.0, 0.8), [])
+    search = side_by_side.Search(start, 100.0, [], set(), 0, RunSeconds(50.0, 0.8), [])
     monkeypatch.setattr("time.monotonic", lambda: now)
     time.answered = CHOOSE.mostly_answered
     assert search.is_late(share) == late
