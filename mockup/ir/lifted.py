@@ -125,7 +125,8 @@ class Load(Statement):
 
     ``lanes`` is not empty in a rerolled loop (:mod:`layout_advise.mockup.rewrite.reroll`): in iteration k the access is
     that of ``lanes[k % len(lanes)]``; the first of them is its own; None: of no reference, the bytes were loaded by another
-    lane. ``turn`` is the iteration of the loops, outermost first, that were written out
+    lane. The iteration is that of the loop around, or of the one ``outward`` loops further out. ``turn`` is the iteration
+    of the loops, outermost first, that were written out
     (:mod:`layout_advise.mockup.rewrite.unroll_field_loops`): each executes the reference anew; of what was kept from
     earlier iterations and is loaded again (:mod:`layout_advise.mockup.rewrite.reload_carried_values`) the last is how many,
     negative. ``guarded`` marks a lane of a masked load, which is jumped over where its mask forbids it.
@@ -139,11 +140,12 @@ class Load(Statement):
     lanes: tuple[Executed | None, ...] = ()
     turn: tuple[int, ...] = ()
     guarded: bool = False
+    outward: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Store(Statement):
-    """``*(ty *)address = stored``; ``lanes`` and ``turn`` as for a :class:`Load`."""
+    """``*(ty *)address = stored``; ``lanes``, ``turn`` and ``outward`` as for a :class:`Load`."""
 
     ty: Ty
     address: Linear
@@ -153,6 +155,7 @@ class Store(Statement):
     part: int = 0
     lanes: tuple[Executed | None, ...] = ()
     turn: tuple[int, ...] = ()
+    outward: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from layout_advise.mockup.ir.loop_body import (
     straight,
     used,
 )
+from layout_advise.mockup.rewrite.reroll_around_loops import reroll_around
 from layout_advise.mockup.rewrite.reroll_branchy_loops import reroll_copies
 from layout_advise.mockup.rewrite.single_element import SingleElementWriter, access_copies, scaled_trip
 from layout_advise.mockup.rewrite.unrolled_copies import UnrolledCopies, find_copies
@@ -91,8 +92,8 @@ class _Reroller:
 
     def _loop(self, loop: LiftedLoop) -> list[Item]:
         if any(isinstance(item, LiftedLoop) for item in loop.body):
-            loop = replace(loop, body=self._items(loop.body))
-            return [replace(loop, abreast=not _has_independent_loop(loop.body) and self._independent(loop))]
+            before, loop = self._rerolled_around(replace(loop, body=self._items(loop.body)))
+            return [*before, replace(loop, abreast=not _has_independent_loop(loop.body) and self._independent(loop))]
         before, loop, vectors = self._rerolled(loop)
         independent = self._independent(loop)
         return [
@@ -121,9 +122,24 @@ class _Reroller:
         if found is None or loop.trip is None:
             return [], loop, False
         rolled, count = found
+        return *self._counted(rolled, count), False
+
+    def _rerolled_around(self, loop: LiftedLoop) -> tuple[list[Item], LiftedLoop]:
+        """The same of a loop around others that did several iterations side by side."""
+        inside = Counter(used(loop.body))
+        behind = {o for o, n in self.uses.items() if n != inside[o]}
+        found = reroll_around(loop, self.names, self._grain_of_all, self._apart, behind)
+        return ([], loop) if found is None else self._counted(*found)
+
+    def _counted(self, rolled: LiftedLoop, count: int) -> tuple[list[Item], LiftedLoop]:
+        """A rerolled loop with so many times its iterations, and what counts them before it."""
+        assert rolled.trip is not None
         trip = Val(self.next, "i64")
         self.next += 1
-        return [LetLinear(trip, scaled_trip(loop.trip, count), Origin(loop.head))], replace(rolled, trip=trip), False
+        return [LetLinear(trip, scaled_trip(rolled.trip, count), Origin(rolled.head))], replace(rolled, trip=trip)
+
+    def _apart(self, first: Access, second: Access) -> bool:
+        return self.independence.hulls_apart(first, second) or self.independence.fields_apart(first, second)
 
     def _grain_of_all(self, group: Sequence[Access], step: int) -> bool:
         return self._one_structure(group) and self._grain(group[0], step)
