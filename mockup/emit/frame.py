@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure, new_buffers
-from layout_advise.mockup.emit.c_text import CTYPE, among, integer, within_text
+from layout_advise.mockup.emit.c_text import CTYPE, among, integer, link_text, within_text
 from layout_advise.mockup.emit.calls_c import shared_variables
 from layout_advise.mockup.emit.packs.writer import PackWriter
 from layout_advise.mockup.emit.program import BodyWriter
@@ -15,7 +15,7 @@ from layout_advise.mockup.emit.settings import EmitSettings, Variant
 from layout_advise.mockup.ir.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, Val, Var, everything
 from layout_advise.mockup.lift.flow import RIP
-from layout_advise.mockup.remap.entered_indices import Entered
+from layout_advise.mockup.remap.entered_indices import Entered, EnteredCode
 
 PAGE = 4096
 LINE = 64
@@ -137,7 +137,7 @@ def kernel_text(
     # but not where code that is not lifted may write to them too
     base = "uint8_t *" if pointers or scope.opaque else kind
     bases = [base + name for _, name in sorted(writer.bases.items())]
-    entered = ["const int64_t *entered"] if writer.context.entered else []
+    entered = ["const int64_t *entered"] if writer.context.entered or writer.context.brought else []
     own = (kind + p for p in pointers if p not in static)
     parameters = ", ".join(["struct la_context *context", *entered, *bases, *own])
     lines = [f"static LA_APART void {name}({parameters})", "{"]
@@ -165,6 +165,8 @@ def kernel_text(
     for hidden in writer.hidden.values():
         lines.append(f"    int64_t {hidden} = 0;")
         lines.append(f"    LA_UNKNOWN({hidden});")
+    brought = writer.context.brought.items()
+    lines += [f"    const int64_t {writer.brought_name(value)} = entered[{one.slot}];" for value, one in brought]
     lines += _kept(writer)
     lines += writer.lines
     return "\n".join([*lines, *outs, "}"])
@@ -208,11 +210,11 @@ def base_arguments(lifted: Lifted, writer: BodyWriter) -> list[str]:
     return [f"(uint8_t *)context->in.gpr[{location.number}]" for location in found if isinstance(location, Gpr)]
 
 
-def enter_text(entered: Collection[Entered]) -> str:
+def enter_text(entered: Collection[Entered], codes: Collection[EnteredCode], slots: int) -> str:
     """The function that makes the indices that a call brings along; empty where there are none."""
-    if not entered:
+    if not slots:
         return ""
-    lines = [f"LA_EXPORT const uint32_t la_entered = {max(one.end for one in entered)};"]
+    lines = [f"LA_EXPORT const uint32_t la_entered = {slots};"]
     lines.append("LA_EXPORT void la_enter(const struct la_context *context, int64_t *entered)")
     lines.append("{")
     for one in entered:
@@ -231,17 +233,20 @@ def enter_text(entered: Collection[Entered]) -> str:
             lines.append(f"        entered[{one.slot + k}] = rest / {dim.stride}; /* from {structure.name} */")
             lines.append(f"        rest %= {dim.stride};")
         lines.append("    }")
+    for code in codes:
+        old = f"(int64_t)context->in.gpr[{code.register}] - {code.shift}"
+        lines.append(f"    entered[{code.slot}] = {link_text('code_of', old, code.structure, code.step)};")
     return "\n".join([*lines, "}"])
 
 
-def run_text(kernel: str, pointers: Sequence[str], entered: Collection[Entered]) -> str:
+def run_text(kernel: str, pointers: Sequence[str], slots: int) -> str:
     """The functions that call the kernel: with indices made by itself, and with those that were made before."""
 
     def call(*arguments: str) -> str:
         return f"    {kernel}({','.join(['context', *(f'{chr(10)}        {a}' for a in (*arguments, *pointers))])});"
 
-    if not entered:
+    if not slots:
         return f"LA_EXPORT void la_run(struct la_context *context)\n{{\n{call()}\n}}"
-    made = f"    int64_t entered[{max(one.end for one in entered)}];\n    la_enter(context, entered);\n{call('entered')}"
+    made = f"    int64_t entered[{slots}];\n    la_enter(context, entered);\n{call('entered')}"
     ready = f"LA_EXPORT void la_run_entered(struct la_context *context)\n{{\n{call('context->entered')}\n}}"
     return f"LA_EXPORT void la_run(struct la_context *context)\n{{\n{made}\n}}\n\n{ready}"

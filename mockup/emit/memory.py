@@ -222,7 +222,8 @@ class MemoryWriter(ElementPlaces):
             reference = self.binding.reference_of.get((pc, operand))
             site = reference.id if reference is not None else 0xFFFF
             if len(lanes) > 1:
-                self.put(f"if ({self.counting[-1]} % {len(lanes)} == {lane}) {{")
+                counter = self.counting[-1 - (access.outward if isinstance(access, Load | Store) else 0)]
+                self.put(f"if ({counter} % {len(lanes)} == {lane}) {{")
             self.put(f"la_record(&context->check, {self.old_place(access, -part)}, {site});")
             if place is not None:
                 where = f"if ({self.within(access, place)}) " if place.within else ""

@@ -69,14 +69,25 @@ typedef la_i8x32 la_i8x32_u __attribute__((may_alias, aligned(1)));
 
 /* A pointer to one of `count` elements of `stride` bytes from `base` on is kept as 1 + `step` times its number, all others as
  * they are. */
-LA_INLINE int64_t la_encode(int64_t pointer, int64_t base, int64_t stride, int64_t count, int64_t step)
+#define LA_NO_CODE INT64_MIN
+LA_INLINE int64_t la_code_of(int64_t pointer, int64_t base, int64_t stride, int64_t count, int64_t step)
 {
     const uint64_t distance = (uint64_t)pointer - (uint64_t)base;
     if (distance < (uint64_t)(stride * count) && distance % (uint64_t)stride == 0)
         return (int64_t)(distance / (uint64_t)stride) * step + 1;
-    if ((uint64_t)pointer - 1 < (uint64_t)(count * step))
-        __builtin_trap(); /* it would be taken for a number */
-    return pointer;
+    return (uint64_t)pointer - 1 < (uint64_t)(count * step) ? LA_NO_CODE /* it would be taken for a number */ : pointer;
+}
+
+LA_INLINE int64_t la_brought(int64_t code)
+{
+    if (code == LA_NO_CODE)
+        __builtin_trap();
+    return code;
+}
+
+LA_INLINE int64_t la_encode(int64_t pointer, int64_t base, int64_t stride, int64_t count, int64_t step)
+{
+    return la_brought(la_code_of(pointer, base, stride, count, step));
 }
 
 LA_INLINE int64_t la_decode(int64_t code, int64_t base, int64_t stride, int64_t count, int64_t step)
@@ -161,14 +172,17 @@ LA_LOOKUP int64_t la_element(const struct la_pool *pool, int64_t stride, int64_t
     return pool->blocks[low].address + stride * (index - pool->blocks[low].first);
 }
 
-LA_INLINE int64_t la_encode_among(int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step)
+LA_INLINE int64_t la_code_of_among(int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step)
 {
     const int64_t distance = la_distance(pool, stride, pointer);
     if (distance >= 0 && distance % stride == 0)
         return distance / stride * step + 1;
-    if ((uint64_t)pointer - 1 < (uint64_t)(count * step))
-        __builtin_trap(); /* it would be taken for a number */
-    return pointer;
+    return (uint64_t)pointer - 1 < (uint64_t)(count * step) ? LA_NO_CODE : pointer;
+}
+
+LA_INLINE int64_t la_encode_among(int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step)
+{
+    return la_brought(la_code_of_among(pointer, pool, stride, count, step));
 }
 
 LA_INLINE int64_t la_decode_among(int64_t code, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step)

@@ -55,7 +55,7 @@ from layout_advise.mockup.emit.writer_state import WriterContext
 from layout_advise.mockup.evidence.binding import accesses, bind
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted
-from layout_advise.mockup.remap.entered_indices import entered_sites, translated
+from layout_advise.mockup.remap.entered_indices import entered_codes, entered_sites, entry_registers, translated
 from layout_advise.mockup.remap.kept_pointers import kept_pointers
 from layout_advise.mockup.remap.links import NO_LINKS, find_links
 from layout_advise.mockup.remap.plan import plan
@@ -152,6 +152,10 @@ def _context(
     plain = settings.variant == "plain"
     maps = {r.structure.id: f"map_{identifier(r.structure.name)}_{k}" for k, r in enumerate(relayouts)}
     misplaced = settings.wrong and settings.wrong != "values"
+    entered = {} if trace.threads else entered_sites(placed, lifted)
+    links = NO_LINKS
+    if _with_links(settings, trace):
+        links = find_links(lifted, placed, candidate, words=settings.put, registers=entry_registers(lifted))
     again = read_where_used(lifted.body, placed, frozenset(scope.hoisted)) if settings.reread else frozenset()
     return WriterContext(
         scope,
@@ -173,9 +177,10 @@ def _context(
         known=frozenset(loop.uid for loop in loops(lifted.body) if loop.known and still_known(loop, placed)),
         masks=byte_masks(lifted, SSE if settings.check else settings.vector_bytes),
         simd=simd_loops(lifted, placed, settings) if settings.turned and not settings.compared else NO_SIMD_LOOPS,
-        entered={} if trace.threads else entered_sites(placed, lifted),
+        entered=entered,
         kept={} if trace.threads else kept_pointers(placed, lifted, binding),
-        links=find_links(lifted, placed, candidate, words=settings.put) if _with_links(settings, trace) else NO_LINKS,
+        links=links,
+        brought=entered_codes(links, lifted, entered),
         again=again,
         typed=of_one_type(lifted.body, placed) if again else frozenset(),
     )
@@ -242,6 +247,7 @@ def _code(
     kernel = kernel_name(lifted)
     yield kernel_text(lifted, context.scope, writer, kernel, list(arrays.at), settings.variant, arrays.places)
     handed = (f"context->buffers[{b}] + {o}" for pointer, (b, o) in arrays.at.items() if pointer not in arrays.places)
-    entered = context.entered.values()
-    yield enter_text(entered)
-    yield run_text(kernel, [*base_arguments(lifted, writer), *handed], entered)
+    ends = [one.end for one in context.entered.values()] + [one.end for one in context.brought.values()]
+    slots = max(ends, default=0)
+    yield enter_text(context.entered.values(), context.brought.values(), slots)
+    yield run_text(kernel, [*base_arguments(lifted, writer), *handed], slots)

@@ -88,10 +88,15 @@ class BodyWriter(MemoryWriter):
             self.put(f"{self.declare(item.value)} = {operation(item.name, item.value.ty, args, [a.ty for a in item.args])};")
             led = self.context.links.codes.get(item.value)
             if led is not None:
-                yes, no = (self.code(a, led) for a in item.args[1:])
+                yes, no = (self.code(a, led, self.context.links.shifts.get(item.value, 0)) for a in item.args[1:])
                 self.put(f"{self.declare_code(item.value)} = {args[0]} ? {yes} : {no};")
         elif isinstance(item, LetLinear):
             self.put(f"{self.declare(item.value)} = (int64_t)({self.linear(item.linear, wide=True)});")
+            if (led := self.context.links.codes.get(item.value)) is not None:
+                (atom, _), *_ = item.linear.terms
+                self.put(
+                    f"{self.declare_code(item.value)} = {self.code(atom, led, self.context.links.shifts.get(atom, 0))};"
+                )
         elif isinstance(item, Load):
             self.load(item)
         elif isinstance(item, Store):
@@ -123,16 +128,24 @@ class BodyWriter(MemoryWriter):
         computed whatever is chosen: else gcc may compute one of both only where it is, and jumps, which costs what it cannot
         predict. A loop without branches may become vectors."""
         if item.name == "select" and item.value.ty[0] == "i" and self.branches:
+            led, shift = self.context.links.codes.get(item.value), self.context.links.shifts.get(item.value, 0)
             for arm in dict.fromkeys(item.args[1:]):
                 if isinstance(arm, Val):
-                    self.put(f"LA_READY({self.text(arm)});")
+                    self.put(f"LA_READY({self.text(arm) if led is None else self.code(arm, led, shift)});")
 
     def compared_codes(self, item: Let) -> list[str]:
         """The codes of two links that are compared, in place of the pointers; empty where they are not links."""
-        codes = self.context.links.codes
-        led = next((codes[a] for a in item.args if a in codes), None) if item.name in ("eq", "ne") else None
-        known = led is not None and all(is_null(a) or codes.get(a) is led for a in item.args)
-        return [self.code(a, led) for a in item.args] if led is not None and known else []
+        links = self.context.links
+        codes = {
+            a: led
+            for a in item.args
+            if (led := links.codes.get(a) or (links.entered.get(a) if isinstance(a, Val) else None))
+        }
+        led = next(iter(codes.values()), None) if item.name in ("eq", "ne") else None
+        shifts = {links.shifts.get(a, 0) for a in item.args}
+        if led is None or len(shifts) > 1 or not all(is_null(a) or codes.get(a) is led for a in item.args):
+            return []
+        return [self.code(a, led, *shifts) for a in item.args]
 
     def label(self, number: int) -> str:
         """The C label; labels in a second copy of a loop body get a suffix."""
@@ -154,8 +167,12 @@ class BodyWriter(MemoryWriter):
     def codes_moved(self, group: Sequence[Assign]) -> list[Move]:
         """The moves of the codes that variables hold in the place of links. They come first: one that is worked out is of a
         value that is not there any more afterwards."""
-        codes = ((a, self.context.links.codes.get(a.variable)) for a in group)
-        return [("int64_t", self.code_name(a.variable), self.code(a.operand, led)) for a, led in codes if led is not None]
+        links, found = self.context.links, list[Move]()
+        for assign in group:
+            if (led := links.codes.get(assign.variable)) is not None:
+                shift = links.shifts.get(assign.variable, 0)
+                found.append(("int64_t", self.code_name(assign.variable), self.code(assign.operand, led, shift)))
+        return found
 
     def in_parallel(self, texts: Sequence[Move], *, through: bool) -> None:
         """The moves one after the other, or ``through`` temporaries."""

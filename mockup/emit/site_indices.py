@@ -95,7 +95,8 @@ class SiteIndices(Text):
         if start is None and site.number in self.context.links.sites:
             (atom, _), *_ = site.offset.terms
             self.take_for_granted(site)
-            step, code = self.context.links.step(structure), f"{self.code(atom, structure)} - 1"
+            links = self.context.links
+            step, code = links.step(structure), f"{self.code(atom, structure, links.shifts.get(atom, 0))} - 1"
             number = f"LA_PIECES({code}, {step})" if step > 1 else code
             self.put(f"const int64_t {self.digit(site.number, 0)} = {number};")
             return

@@ -13,7 +13,7 @@ from layout_advise.mockup.emit.scope import Names, Scope
 from layout_advise.mockup.emit.simd.chosen_loops import SimdLoops
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val, Var
-from layout_advise.mockup.remap.entered_indices import Entered
+from layout_advise.mockup.remap.entered_indices import Entered, EnteredCode
 from layout_advise.mockup.remap.links import NO_LINKS, Links, is_null
 from layout_advise.mockup.remap.sites import RemapPlan
 
@@ -58,6 +58,8 @@ class WriterContext:
     kept: Mapping[int, Linear] = field(default_factory=dict)
     """By site, the place of the pointer that it starts from, which stays as it is (:mod:`~..remap.kept_pointers`)."""
     links: Links = NO_LINKS
+    brought: Mapping[Val, EnteredCode] = field(default_factory=dict)
+    """The codes of links that the call brings along, by the values at the entry."""
     again: frozenset[int] = frozenset()
     """The loads that are made where their values are used."""
     typed: frozenset[tuple[str, int]] = frozenset()
@@ -136,7 +138,9 @@ class Text:
         if isinstance(operand, Val):
             return self.called(operand)
         if (led := self.context.links.codes.get(operand)) is not None:
-            return link_text("decode", self.code_name(operand), led, self.context.links.step(led))
+            decoded = link_text("decode", self.code_name(operand), led, self.context.links.step(led))
+            shift = self.context.links.shifts.get(operand, 0)
+            return f"({decoded} + {shift})" if shift else decoded
         return self.variable(operand)
 
     def held(self, variable: Var) -> str:
@@ -151,12 +155,23 @@ class Text:
         """The name of the code of a link that a value or a variable holds."""
         return self.given.of(("code", operand), f"code_{'x' if isinstance(operand, Var) else ''}{operand.number}")
 
-    def code(self, operand: Operand, led: Structure) -> str:
-        """The code of a pointer to an element of ``led``: known, or worked out by a division."""
-        if isinstance(operand, Val | Var) and self.context.links.codes.get(operand) is led:
-            return self.code_name(operand)
-        step = self.context.links.step(led)
-        return "0" if is_null(operand) else link_text("encode", self.text(operand), led, step)
+    def code(self, operand: Operand, led: Structure, shift: int = 0) -> str:
+        """The code of a pointer ``shift`` bytes behind the begin of an element of ``led``: known, or worked out by a
+        division."""
+        links = self.context.links
+        if isinstance(operand, Val | Var) and links.shifts.get(operand, 0) == shift:
+            if links.codes.get(operand) is led:
+                return self.code_name(operand)
+            if isinstance(operand, Val) and (brought := self.context.brought.get(operand)) and brought.structure is led:
+                return f"la_brought({self.brought_name(operand)})"
+        if is_null(operand) and not shift:
+            return "0"
+        text = f"{self.text(operand)} - {shift}" if shift else self.text(operand)
+        return link_text("encode", text, led, links.step(led))
+
+    def brought_name(self, value: Val) -> str:
+        """The name of a code that the call brings along."""
+        return self.given.of(("brought", value), f"brought_{value.number}")
 
     def called(self, value: Val, wanted: str = "") -> str:
         """Returns the name of ``value``; the first time that it is asked for one like ``wanted``."""

@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.mockup.evidence.binding import Access, accesses
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted, Val
@@ -41,6 +42,34 @@ class Entered:
     def end(self) -> int:
         """The first slot behind."""
         return self.slot + len(self.site.relayout.structure.dims) + self.site.tested
+
+
+@dataclass(frozen=True, slots=True)
+class EnteredCode:
+    """The code of the pointer in general ``register``, ``shift`` bytes behind the begin of an element of ``structure``, in
+    ``slot``."""
+
+    register: int
+    structure: Structure
+    shift: int
+    step: int
+    slot: int
+
+    @property
+    def end(self) -> int:
+        """The first slot behind."""
+        return self.slot + 1
+
+
+def entered_codes(links: Links, lifted: Lifted, entered: Mapping[int, Entered]) -> Mapping[Val, EnteredCode]:
+    """The codes that a call brings along, by the values that general registers have at the entry; behind what is
+    ``entered``."""
+    registers, first = entry_registers(lifted), max((one.end for one in entered.values()), default=0)
+    found = {
+        value: EnteredCode(registers[value], led, links.shifts.get(value, 0), links.step(led), first + k)
+        for k, (value, led) in enumerate(links.entered.items())
+    }
+    return {value: one for value, one in found.items() if one.end <= MOST_ENTERED}
 
 
 def goes_on_alike(access: Access, place: ElementPlace, entered: Entered) -> bool:

@@ -9,15 +9,27 @@ there, and does not multiply.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
 from layout_advise.mockup.evidence.binding import Access, access_bytes, accesses
 from layout_advise.mockup.evidence.pools import spans_of
-from layout_advise.mockup.ir.lifted import Assign, Imm, Let, Lifted, Load, Operand, Store, Val, Var, everything
+from layout_advise.mockup.ir.lifted import (
+    Assign,
+    Imm,
+    Let,
+    LetLinear,
+    Lifted,
+    Load,
+    Operand,
+    Store,
+    Val,
+    Var,
+    everything,
+)
 from layout_advise.mockup.remap.conversion_view import FieldKey
-from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan
+from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan, Site
 
 POINTER = WORD = 8
 
@@ -33,6 +45,10 @@ class Links:
     sites: frozenset[int] = frozenset()
     steps: Mapping[str, int] = field(default_factory=dict)
     """By structure id the distance of the codes of neighbours, where it is not 1."""
+    shifts: Mapping[Operand, int] = field(default_factory=dict)
+    """By operand with a code, and by register at the entry, how far behind the element's begin it leads, where it does."""
+    entered: Mapping[Val, Structure] = field(default_factory=dict)
+    """The values at the entry, whole general registers, whose codes are asked for."""
 
     def step(self, structure: Structure) -> int:
         """The distance of the codes of two neighbours in ``structure``."""
@@ -40,38 +56,58 @@ class Links:
 
 
 NO_LINKS = Links()
+Led = dict[Operand, set[tuple[str, int]]]
+"""By operand the structures (id) that it leads to elements of, and how far behind their begin."""
 
 
-def find_links(lifted: Lifted, plan: RemapPlan, candidate: Candidate | None, *, words: bool = False) -> Links:
+def find_links(
+    lifted: Lifted,
+    plan: RemapPlan,
+    candidate: Candidate | None,
+    *,
+    words: bool = False,
+    registers: Collection[Val] = (),
+) -> Links:
     """The links among the structures of ``candidate``: what is loaded of one of their fields, as a whole pointer each time,
     and leads to elements of one of them; with ``words`` only those that are words of memory by themselves, as the program's
-    own are put there word by word."""
+    own are put there word by word. What is chosen among links and ``registers`` at the entry has a code, too."""
     targets = (
         {r.structure.id: r.structure for r in candidate.relayouts if _can_be_led_to(r)} if candidate is not None else {}
     )
-    starts = {site.number: atom for sites in plan.sites.values() for site in sites if (atom := _start(site.offset.terms))}
-    led: dict[Operand, set[str]] = {}
-    sources = _sources(lifted)
+    starts = {site.number: start for sites in plan.sites.values() for site in sites if (start := _start(site)) is not None}
+    sources, led = _sources(lifted), Led()
     for site in (site for sites in plan.sites.values() for site in sites):
         structure = site.relayout.structure
-        if site.number in starts and structure.id in targets and (site.offset.const + structure.origin) % (1 << 64) == 0:
-            for operand in _reached(starts[site.number], sources):
-                led.setdefault(operand, set()).add(structure.id)
-    fields = _fields(lifted, plan, {o: next(iter(names)) for o, names in led.items() if len(names) == 1}, words)
+        if site.number in starts and structure.id in targets:
+            for operand, shift in _reached(*starts[site.number], structure.dims[0].stride, sources):
+                led.setdefault(operand, set()).add((structure.id, shift))
+    one = {operand: next(iter(places)) for operand, places in led.items() if len(places) == 1}
+    fields = _fields(lifted, plan, {o: name for o, (name, shift) in one.items() if not shift}, words)
     whole = {key: targets[name] for key, name in fields.items()}
     found = {a.uid: whole[key] for a in accesses(lifted.body) for key in _field_keys(plan.places.get(a.uid)) if key in whole}
     loaded: dict[Operand, Structure] = {
         a.value: found[a.uid] for a in accesses(lifted.body) if isinstance(a, Load) and a.uid in found
     }
-    codes: dict[Operand, Structure] = {**loaded}
-    for operand, names in led.items():
-        if len(names) == 1 and operand in sources and any(one in loaded for one in _reached(operand, sources)):
-            codes.setdefault(operand, targets[next(iter(names))])
-    sites = {s.number for found_ in plan.sites.values() for s in found_ if _starts_from(s.number, starts, codes, s.relayout)}
+    codes, entered = {**loaded}, set(registers)
+    for operand, (name, shift) in one.items():
+        stride = targets[name].dims[0].stride
+        if operand in sources and _has_code(operand, shift, stride, sources, loaded, entered):
+            codes.setdefault(operand, targets[name])
+    sites = {
+        site.number
+        for every in plan.sites.values()
+        for site in every
+        if (start := starts.get(site.number)) is not None
+        and codes.get(start[0]) is site.relayout.structure
+        and one.get(start[0]) == (site.relayout.structure.id, start[1])
+    }
     if not sites or candidate is None:
         return NO_LINKS
     steps = {r.structure.id: step for r in candidate.relayouts if r.structure.id in targets and (step := _step(r))}
-    return Links(whole, codes, found, frozenset(sites), steps)
+    asked = {operand for coded in codes for operand, _ in sources.get(coded, ())}
+    brought = {value: targets[one[value][0]] for value in registers if value in one and value in asked}
+    shifts = {o: one[o][1] for o in (*codes, *brought) if o in one and one[o][1]}
+    return Links(whole, codes, found, frozenset(sites), steps, shifts, brought)
 
 
 def _can_be_led_to(relayout: Relayout) -> bool:
@@ -87,35 +123,74 @@ def _step(relayout: Relayout) -> int:
     return stride if part == "whole" and not others and not apart else 0
 
 
-def _start(terms: tuple[tuple[Operand, int], ...]) -> Operand | None:
-    return terms[0][0] if len(terms) == 1 and terms[0][1] == 1 else None
+def _start(site: Site) -> tuple[Operand, int] | None:
+    """The operand that a site starts from, and how far behind an element's begin that leads, of what leads into one."""
+    (first, *others), structure = site.offset.terms or ((None, 0),), site.relayout.structure
+    atom, coefficient = first
+    shift = -(site.offset.const + structure.origin) % (1 << 64)
+    alone = atom is not None and not others and coefficient == 1 and len(structure.dims) == 1
+    return (atom, shift) if alone and atom is not None and shift < structure.dims[0].stride else None
 
 
-def _starts_from(number: int, starts: Mapping[int, Operand], codes: Mapping[Operand, Structure], moved: Relayout) -> bool:
-    atom = starts.get(number)
-    return atom is not None and codes.get(atom) is moved.structure
+Sources = Mapping[Operand, Sequence[tuple[Operand, int]]]
+"""By variable or value the operands that it has its value from, and how far behind these it is."""
 
 
-def _sources(lifted: Lifted) -> dict[Operand, list[Operand]]:
-    """The values that variables and choices are given."""
-    found: dict[Operand, list[Operand]] = {}
+def _sources(lifted: Lifted) -> Sources:
+    """The values that variables and choices are given, and those that sums with a constant are made of."""
+    found: dict[Operand, list[tuple[Operand, int]]] = {}
     for item in everything(lifted.body):
         if isinstance(item, Assign):
-            found.setdefault(item.variable, []).append(item.operand)
+            found.setdefault(item.variable, []).append((item.operand, 0))
         elif isinstance(item, Let) and item.name == "select" and item.value.ty == "i64":
-            found[item.value] = list(item.args[1:])
+            found[item.value] = [(one, 0) for one in item.args[1:]]
+        elif isinstance(item, LetLinear) and (beside := _beside(item)) is not None:
+            found[item.value] = [beside]
     return found
 
 
-def _reached(start: Operand, sources: Mapping[Operand, list[Operand]]) -> list[Operand]:
-    """``start``, and the values and variables that it may have its value from."""
-    found, work = {start: None}, [start]
+def _beside(item: LetLinear) -> tuple[Operand, int] | None:
+    """The one operand that a sum is a constant behind of; None where it is another sum."""
+    terms, constant = item.linear.terms, item.linear.const
+    if len(terms) != 1 or terms[0][1] != 1:
+        return None
+    return terms[0][0], constant - (1 << 64) if constant >> 63 else constant
+
+
+def _reached(start: Operand, shift: int, stride: int, sources: Sources) -> list[tuple[Operand, int]]:
+    """``start``, and the values and variables that it may have its value from, each with how far behind an element's begin
+    it leads; what leads out of the element is left out."""
+    found, work = {(start, shift): None}, [(start, shift)]
     while work:
-        for operand in sources.get(work.pop(), ()):
-            if operand not in found and isinstance(operand, Val | Var):
-                found[operand] = None
-                work.append(operand)
+        operand, behind = work.pop()
+        for source, further in sources.get(operand, ()):
+            one = source, behind - further
+            if one not in found and isinstance(source, Val | Var) and 0 <= one[1] < stride:
+                found[one] = None
+                work.append(one)
     return list(found)
+
+
+def _has_code(
+    operand: Operand,
+    shift: int,
+    stride: int,
+    sources: Sources,
+    loaded: Mapping[Operand, Structure],
+    entered: Set[Operand],
+) -> bool:
+    """Tells whether an operand comes from a link, or from nothing but pointers at the entry: then its code is known."""
+    reached = _reached(operand, shift, stride, sources)
+    if any(one in loaded and not behind for one, behind in reached):
+        return True
+    inner = dict(reached)
+    for one, behind in reached:
+        if one in entered:
+            continue
+        given = sources.get(one)
+        if given is None or any(not is_null(o) and inner.get(o) != behind - further for o, further in given):
+            return False
+    return True
 
 
 def _fields(lifted: Lifted, plan: RemapPlan, led: Mapping[Operand, str], words: bool) -> dict[FieldKey, str]:

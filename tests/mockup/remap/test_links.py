@@ -33,12 +33,27 @@ double kernel(struct node *first, struct node *outside, double *out)
     return *out;
 }"""
 
-PICKED = """
+CHOSEN = """
 struct node { double key, other; struct node *next, *back; };
 double kernel(struct node *one, struct node *other, double *out)
 {
     struct node *less = one->key < other->key ? one : other;
     return *out = less->other * less->key + (less->next != 0);
+}"""
+LESSER = """
+struct node { double key, other; struct node *next, *back; };
+double kernel(struct node *one, struct node *other, double *out)
+{
+    const double *less = one->other < other->other ? &one->other : &other->other;
+    *out = one->key + other->key;
+    return *out += *less;
+}"""
+PICKED = """
+struct node { double key, other; struct node *next, *back; };
+double kernel(struct node *one, struct node **table, double *out)
+{
+    const struct node *other = table[one->key < 0.5];
+    return *out = other->other * other->key + (other->next != 0);
 }"""
 
 
@@ -56,6 +71,8 @@ def nodes(source: str, flags: tuple[str, ...], where: Path) -> tuple[Case, Struc
     first, second = (data.ctypes.data + 32 * int(half[0]) for half in starts)
     if source is MARKED:
         data.view(np.int64)[starts[0][-1], 2] = apart.ctypes.data
+    if source is PICKED:
+        apart.view(np.int64)[:2] = data.ctypes.data + 32 * 3, data.ctypes.data + 32 * 5
     if source is not MERGED:
         second = apart.ctypes.data
     case.arrays, case.integers = [data, apart, out], [first, second, out.ctypes.data]
@@ -116,11 +133,29 @@ def test_the_old_pointer_is_worked_out_only_where_it_is_needed(tmp_path: Path) -
     assert not re.search(r"^\s+x\d+ = \w*next\w*;", body, re.MULTILINE)
 
 
-def test_indices_that_are_made_once_a_call_count_where_it_does_little_else(tmp_path: Path) -> None:
-    case, shape = nodes(PICKED, FLAGS["O2"], tmp_path)
+@pytest.mark.parametrize("kind", ["compact", "soa"])
+@pytest.mark.parametrize("source", [CHOSEN, LESSER], ids=["elements", "members"])
+def test_what_is_chosen_among_pointers_that_a_call_is_handed_has_the_index_of_one(
+    source: str, kind: str, tmp_path: Path
+) -> None:
+    case, shape = nodes(source, FLAGS["O2"], tmp_path)
     case.integers = [case.integers[0], case.integers[0] + 32 * 3, case.integers[2]]
     case.prepare()
+    chosen = candidate(relayout(shape, kind))
+    made = emit(case.lifted, chosen, case.trace, case.structures)
+    assert "la_brought(" in made.text
+    assert "/ 32" not in made.text[made.text.index("kernel_mockup") :].split("LA_EXPORT")[0]
+    assert not made.translated
+    for variant in ("plain", "restrict"):
+        assert case.run(chosen, variant, variant=variant)[0] == case.expected
+    found, done = case.run(chosen, "check", check=True)
+    assert (found, done.mismatches) == (case.expected, 0)
+
+
+def test_indices_that_are_made_once_count_where_a_call_does_little_else(tmp_path: Path) -> None:
+    case, shape = nodes(PICKED, FLAGS["O2"], tmp_path)
     chosen = candidate(relayout(shape, "soa"))
+    assert case.run(chosen, "plain")[0] == case.expected
     assert emit(case.lifted, chosen, case.trace, case.structures).translated == {"s0"}
     longer = replace(case.trace, accesses=1000)
     assert not emit(case.lifted, chosen, longer, case.structures).translated
