@@ -128,8 +128,11 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
     if failed:
         effects = {effect_of(check, report) for check in checks if not check.ok}
         known = effects <= set(reason_words.NO_MATTER) and len(effects) == 1
-        text = f"{failed} of {len(checks)} checks failed"
-        yield Mark("!", f"{text}, {effects.pop()}" if known else text, None if known else False)
+        some = f"{failed} of {len(checks)} checks"
+        if effects == {reason_words.IN_THE_INTERVAL}:
+            yield Mark("±", f"the interval holds what {some} found")
+        else:
+            yield Mark("!", f"{some} failed, {effects.pop()}" if known else f"{some} failed", None if known else False)
 
 
 def _notes(report: Report, hotspot: HotspotReport, advised: CandidateReport | None) -> Iterator[str]:
