@@ -18,6 +18,14 @@ class ApplyPolicy:
     """The rewritten program is slower where it surely runs less than so many times as fast."""
     fewest_rounds: int = 3
     """Of fewer processes nothing is sure."""
+    stretches: int = 4
+    """From so many places of the run calls of the region are timed, where there are more than one stretch."""
+    other_calls: float = 0.01
+    """The new program may call the region more or less often by this part."""
+    interrupted: float = 4.0
+    """A call that takes so many times as long as it usually does, in the other processes, was interrupted ..."""
+    interrupted_ns: float = 100.0
+    """... where it is so many ns more."""
     largest_tree: int = 2_000_000_000
     """Bytes of a source tree that is copied."""
     build_seconds: float = 1800.0

@@ -7,17 +7,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from layout_advise.apply.policy import APPLY
+from layout_advise.apply.region_times import RegionOf, Times, calls_to_time, ratio_of_calls
 from layout_advise.apply.trees import SourceTree, run
-from layout_advise.choose.probed_calls import call_times
 from layout_advise.choose.profile import Profiled, profile
 from layout_advise.config import Settings
 from layout_advise.errors import LayoutAdviseError
-from layout_advise.mockup.timing.statistics import Ratio, undisturbed, undisturbed_ratio
+from layout_advise.mockup.timing.statistics import Ratio, undisturbed_ratio
 from layout_advise.tracer.program.binary import ElfBinary
-from layout_advise.tracer.sampling.probe import probe
 from layout_advise.tracer.sampling.turns import own_time
+
+Timed = TypeVar("Timed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def exactly(rounds: int) -> Rounds:
 
 def timed(old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: str, rounds: Rounds, work: Path) -> Achieved:
     """Times both programs in turn. The unit of the statistics is the process (decision 21)."""
-    program = in_turn(lambda: (run(old, arguments).seconds, run(new, arguments).seconds), rounds)
+    program = in_turn(lambda: (run(old, arguments).seconds, run(new, arguments).seconds), rounds, undisturbed_ratio)
     assert program is not None
     try:
         return Achieved(program, _region(old, new, arguments, symbol, rounds, work))
@@ -64,25 +66,29 @@ def timed(old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: st
         return Achieved(program, None, error.line())
 
 
-def in_turn(pair: Callable[[], tuple[float, float] | None], rounds: Rounds) -> Ratio | None:
-    """The ratio of the times of two programs, of which ``pair`` times a process each; None where it has none."""
-    over, under, end = list[float](), list[float](), own_time() + rounds.seconds
+def in_turn(
+    pair: Callable[[], tuple[Timed, Timed] | None],
+    rounds: Rounds,
+    ratio: Callable[[Sequence[Timed], Sequence[Timed]], Ratio],
+) -> Ratio | None:
+    """The ``ratio`` of the times of two programs, of which ``pair`` times a process each; None where it has none."""
+    over, under, end = list[Timed](), list[Timed](), own_time() + rounds.seconds
     while len(over) < rounds.fewest or (len(over) < rounds.most and own_time() < end):
         times = pair()
         if times is None:
             return None
         over.append(times[0])
         under.append(times[1])
-        if len(over) >= rounds.fewest and rounds.enough(undisturbed_ratio(over, under)):
+        if len(over) >= rounds.fewest and rounds.enough(ratio(over, under)):
             break
-    return undisturbed_ratio(over, under)
+    return ratio(over, under)
 
 
 def _region(
     old: SourceTree, new: SourceTree, arguments: Sequence[str], symbol: str, rounds: Rounds, work: Path
 ) -> Ratio | None:
-    """The ratio of the undisturbed times of a call: the first decile of a process' calls (decision 5). Both programs run in
-    their own trees, as where the whole is timed: they find their input there, and leave their output."""
+    """The ratio of the times of the same calls. Both programs run in their own trees, as where the whole is timed: they find
+    their input there, and leave their output."""
     commands = [(str(tree.root / tree.program), *arguments) for tree in (old, new)]
     folders = [tree.root / tree.cwd for tree in (old, new)]
     before, after = (ElfBinary.open(command[0]) for command in commands)
@@ -90,19 +96,16 @@ def _region(
     found = []
     for command, folder, binary, name in zip(commands, folders, (before, after), names, strict=True):
         with contextlib.chdir(folder):
-            found.append(_profiled(command, binary, name, work))
+            found.append(RegionOf(command, folder, _profiled(command, binary, name, work)))
+    one, other = found
+    if (calls := calls_to_time(one, other, rounds.fewest, rounds.seconds)) is None:
+        return None
 
-    def pair() -> tuple[float, float] | None:
-        taken = []
-        for command, folder, profiled in zip(commands, folders, found, strict=True):
-            with contextlib.chdir(folder):
-                times = call_times(profiled, probe(command, profiled.entry, timeout=APPLY.run_seconds))
-            if not times:
-                return None
-            taken.append(undisturbed(times))
-        return taken[0], taken[1]
+    def pair() -> tuple[Times, Times] | None:
+        times = one.times(calls), other.times(calls)
+        return times if all(map(len, times)) else None
 
-    return in_turn(pair, rounds)
+    return in_turn(pair, rounds, ratio_of_calls)
 
 
 def name_in(new: ElfBinary, old: ElfBinary, symbol: str) -> str:
