@@ -74,6 +74,9 @@ class ChoosePolicy:
         "About how long a batch is to take: long enough to leave the first caches, where calls go all over the data.",
         12,
     )
+    batch_calls: int = limit(
+        4096, "calls", "A batch has no more calls, unless so many are too quick together to be timed.", 12
+    )
     between_bytes: int = limit(
         256 << 20, "bytes", "More of what the program writes between the calls of batches is not recorded ...", 68
     )

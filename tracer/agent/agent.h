@@ -82,7 +82,7 @@ struct la_sample { /* one timed call */
     uint64_t between; /* ns since the timed call before ended, in the running program; 0: not known */
 };
 
-#define LA_MAX_TIMED 4096
+#define LA_MAX_TIMED 16384
 struct la_status { /* file "status"; mapped shared until the program is parked */
     uint64_t magic;
     volatile uint64_t state;

@@ -25,7 +25,7 @@ from layout_advise.tracer.process.disk_space import memory_folder
 from layout_advise.tracer.process.patching import MAX_EXITS, Entry, Patch, plan_exit, plan_patch
 
 MAGIC = 0x3167617561796C61
-MAX_TIMED = 4096
+MAX_TIMED = 16384
 APART = (0x5A0000000000, 0x5B0000000000)
 """Where the agent allocates memory (``tracer/agent/sys.h``)."""
 _HEAD = struct.Struct("<6Q")

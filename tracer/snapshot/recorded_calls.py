@@ -12,14 +12,14 @@ import numpy as np
 
 from layout_advise.errors import ProgramError
 from layout_advise.tracer.process.agent_run import agent_run
-from layout_advise.tracer.process.channel import Mode, Orders, State
+from layout_advise.tracer.process.channel import MAX_TIMED, Mode, Orders, State
 from layout_advise.tracer.process.launch import Start, describe_end, wait_for_end
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.snapshot.between import Between, Room, read_between
 from layout_advise.tracer.trace.trace import Registers
 
 RSP = 4
-MAX_CALLS = 3 * 4096
+MAX_CALLS = 3 * MAX_TIMED
 _GPR = struct.Struct("<16Q")
 _XMM = 16
 STACK_ARGUMENTS = 256

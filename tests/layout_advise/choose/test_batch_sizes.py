@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from layout_advise.choose.batch_sizes import better_place, size_and_start, ways_of
 from layout_advise.choose.batches import CallBatch, TimedRun, may_be_learnt
 from layout_advise.choose.by_time import Window
+from layout_advise.choose.policy import CHOOSE
 from layout_advise.reports.model.hotspot import Original
 from layout_advise.tracer.process.channel import MAX_TIMED
 from layout_advise.tracer.snapshot.between import Between
@@ -19,7 +20,10 @@ from layout_advise.tracer.snapshot.recorded_calls import RECORDED, RSP, Calls
 def test_how_many_calls_make_a_batch() -> None:
     assert size_and_start([1000.0] * 4096, 100_000, None) == (2000, 2001)  # 2 ms; one batch goes before
     assert size_and_start([1000.0] * 4096, 100_000, 7) == (2000, 7)
-    assert size_and_start([100.0] * 4096, 10**6, None) == (4096, 4097)  # no more can be timed
+    assert size_and_start([100.0] * 4096, 10**6, None) == (4096, 4097)  # no more are taken
+    assert size_and_start([5.0] * 4096, 10**6, None) == (8000, 8001)  # but of calls that are too quick
+    assert size_and_start([1.5] * 4096, 10**6, None) == (MAX_TIMED, MAX_TIMED + 1)
+    assert size_and_start([1.0] * 4096, 10**6, None) == (0, 1)
     assert size_and_start([1000.0] * 400, 400, None) == (100, 101)  # three batches, and one before
     assert size_and_start([1000.0] * 40, 40, None)[0] == 0  # 10 µs
     assert size_and_start([], 0, None)[0] == 0
@@ -30,7 +34,7 @@ def test_how_many_calls_make_a_batch() -> None:
 
 def test_a_batch_is_planned_by_the_time_of_all_its_calls() -> None:
     seldom = [20_000.0 if k % 80 == 0 else 0.0 for k in range(4096)]  # 250 ns on average, none at the median
-    assert size_and_start(seldom, 100_000, None) == (MAX_TIMED, MAX_TIMED + 1)
+    assert size_and_start(seldom, 100_000, None) == (CHOOSE.batch_calls, CHOOSE.batch_calls + 1)
     later = [0.0] * 2000 + [2000.0] * 2000  # 1 µs on average
     size, start = size_and_start(later, 100_000, None)
     assert 1900 < size < 2100

@@ -118,8 +118,8 @@ def test_a_disk_that_stays_full_is_told(
 SLOWER = """
 #include <stdlib.h>
 static double data[30000];
-__attribute__((noipa)) void hot(long k) { for (long i = 0; i < (k > 4500 ? 30000 : 300); i++) data[i] = data[i] * 0.5 + k; }
-int main(void) { for (long k = 1; k <= 5000; k++) hot(k); return 0; }
+__attribute__((noipa)) void hot(long k) { for (long i = 0; i < (k > 18000 ? 30000 : 300); i++) data[i] = data[i] * 0.5 + k; }
+int main(void) { for (long k = 1; k <= 20000; k++) hot(k); return 0; }
 """
 
 
@@ -131,10 +131,10 @@ def test_a_call_beyond_those_that_are_timed_as_they_are_counted(tmp_path: Path) 
     run = SampleRun(0, None, 1.0, np.zeros(0, np.uint64), ())
     profiled = Profiled(run, (), (), binary, binary.find("hot"), 1.0)
     times = []
-    for call in (5, 4800):
+    for call in (5, 19_200):
         settings = Settings((str(binary.path),), tmp_path / "out", call=call, timeout=60)
         seen, chosen = probe_calls(settings, profiled, None)
-        assert (seen.calls, len(seen.times), chosen.call) == (5000, MAX_TIMED, call)
+        assert (seen.calls, len(seen.times), chosen.call) == (20_000, MAX_TIMED, call)
         assert chosen.in_situ_ns is not None
         times.append(chosen.in_situ_ns)
     assert times[1] > 2 * times[0]  # a hundred times as many iterations
