@@ -103,6 +103,13 @@ def _decided(now: _Results, context: VerdictContext) -> Asking[Decision]:
             break
         now, verdict = more, _verdict(more, context)
     now, verdict = yield from _settled(now, verdict, context)
+    while now.trials and verdict.reason == Reason.WITHIN_NOISE:  # all but noise is settled
+        more = yield from _more(now, context)
+        if more is None:
+            break
+        results = tuple(lived(r, now.trials.get(r.name)) for r in more.results)
+        now = replace(more, results=results, trials=now.trials)
+        verdict = _verdict(now, context)
     if verdict.action != "change":
         decision = Decision(
             now.timings,

@@ -36,6 +36,7 @@ from layout_advise.mockup.timing.variants import (
     Variant,
     reindexed_for,
 )
+from layout_advise.reasons import Reason
 from layout_advise.reports.model.hotspot import Verdict
 from tests.support.decisions import answered, code_times, timed_once
 from tests.support.mockups.fake_machine import COLD, FRESH, TRUE_NS, FakeMachine
@@ -391,6 +392,17 @@ def test_what_the_running_program_shows_counts_and_not_what_the_snapshot_does(mo
         assert decision.verdict.action == action
         assert decision.verdict.interval is not None
         assert decision.verdict.interval.median == pytest.approx(program, rel=0.05)
+
+
+def test_noise_beside_a_trial_is_narrowed_by_further_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """libsvm: 41 % of its samples were left open by five processes, and four of its five minutes were not used."""
+    times, live = {**TIMES, C1: 1000 / 1.05}, ran_live(1.05)
+    few = contest(monkeypatch, times, in_situ=(3000.0, 3000.0), live=live)
+    many = contest(monkeypatch, times, in_situ=(3000.0, 3000.0), live=live, most_restores=30)
+    assert few.verdict.reason == Reason.WITHIN_NOISE
+    assert len(many.first.steady) > len(few.first.steady)
+    assert many.trials == few.trials == {C1: live}
+    assert many.results[0].speedup == live.ratio
 
 
 def test_where_snapshot_and_program_agree_it_is_tried_on_demand_only(monkeypatch: pytest.MonkeyPatch) -> None:
