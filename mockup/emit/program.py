@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from layout_advise.layoutalgebra.derive.structure import Structure
 from layout_advise.mockup.emit.arrays import has_small_lanes
 from layout_advise.mockup.emit.c_text import CTYPE, constant, operation
 from layout_advise.mockup.emit.calls_c import (
@@ -30,6 +31,7 @@ from layout_advise.mockup.ir.lifted import (
     LiftedLoop,
     Load,
     OpaqueCall,
+    Operand,
     Prefetch,
     RuntimeCall,
     Store,
@@ -37,7 +39,6 @@ from layout_advise.mockup.ir.lifted import (
     WayEnd,
     everything,
 )
-from layout_advise.mockup.remap.links import is_null
 
 MOST_PEELED = 16
 """Loops of so few iterations a compiler may write out: how many there are is kept from it (``docs/decisions/0048``)."""
@@ -94,9 +95,8 @@ class BodyWriter(MemoryWriter):
             self.put(f"{self.declare(item.value)} = (int64_t)({self.linear(item.linear, wide=True)});")
             if (led := self.context.links.codes.get(item.value)) is not None:
                 (atom, _), *_ = item.linear.terms
-                self.put(
-                    f"{self.declare_code(item.value)} = {self.code(atom, led, self.context.links.shifts.get(atom, 0))};"
-                )
+                code = self.code(atom, led, self.context.links.shifts.get(atom, 0), checked=False)
+                self.put(f"{self.declare_code(item.value)} = {code};")
         elif isinstance(item, Load):
             self.load(item)
         elif isinstance(item, Store):
@@ -134,18 +134,21 @@ class BodyWriter(MemoryWriter):
                     self.put(f"LA_READY({self.text(arm) if led is None else self.code(arm, led, shift)});")
 
     def compared_codes(self, item: Let) -> list[str]:
-        """The codes of two links that are compared, in place of the pointers; empty where they are not links."""
+        """The codes of two links that are compared, in place of the pointers; of one and an address that stays the same in
+        all loops, the other's is made once. Empty where they are not links."""
         links = self.context.links
-        codes = {
-            a: led
-            for a in item.args
-            if (led := links.codes.get(a) or (links.entered.get(a) if isinstance(a, Val) else None))
-        }
-        led = next(iter(codes.values()), None) if item.name in ("eq", "ne") else None
-        shifts = {links.shifts.get(a, 0) for a in item.args}
-        if led is None or len(shifts) > 1 or not all(is_null(a) or codes.get(a) is led for a in item.args):
+        known: dict[Operand, Structure] = {a: one for a in item.args if (one := links.codes.get(a) or self.brought(a))}
+        led = next(iter(known.values()), None) if item.name in ("eq", "ne") else None
+        shifts = {links.shifts.get(a, 0) for a in known}
+        if led is None or len(shifts) > 1:
             return []
-        return [self.code(a, led, *shifts) for a in item.args]
+        (shift,) = shifts
+        if all(known.get(a, led) is led and (a in known or self._is_fixed(a)) for a in item.args):
+            return [self.code(a, led, shift) if a in known else self.code_of(a, led, shift) for a in item.args]
+        return []
+
+    def _is_fixed(self, operand: Operand) -> bool:
+        return isinstance(operand, Imm) or (isinstance(operand, Val) and operand.number in self.scope.live_ins)
 
     def label(self, number: int) -> str:
         """The C label; labels in a second copy of a loop body get a suffix."""

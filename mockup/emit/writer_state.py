@@ -155,19 +155,32 @@ class Text:
         """The name of the code of a link that a value or a variable holds."""
         return self.given.of(("code", operand), f"code_{'x' if isinstance(operand, Var) else ''}{operand.number}")
 
-    def code(self, operand: Operand, led: Structure, shift: int = 0) -> str:
+    def code(self, operand: Operand, led: Structure, shift: int = 0, *, checked: bool = True) -> str:
         """The code of a pointer ``shift`` bytes behind the begin of an element of ``led``: known, or worked out by a
-        division."""
+        division. One that the call brings along is ``checked`` to be one, where it may be stored: elsewhere an access by
+        what is none faults."""
         links = self.context.links
         if isinstance(operand, Val | Var) and links.shifts.get(operand, 0) == shift:
             if links.codes.get(operand) is led:
                 return self.code_name(operand)
             if isinstance(operand, Val) and (brought := self.context.brought.get(operand)) and brought.structure is led:
-                return f"la_brought({self.brought_name(operand)})"
+                return f"la_brought({self.brought_name(operand)})" if checked else self.brought_name(operand)
         if is_null(operand) and not shift:
             return "0"
         text = f"{self.text(operand)} - {shift}" if shift else self.text(operand)
         return link_text("encode", text, led, links.step(led))
+
+    def code_of(self, operand: Operand, led: Structure, shift: int) -> str:
+        """The code that codes are compared with: of what can be none, one that no link has."""
+        if is_null(operand) and not shift:
+            return "0"
+        text = f"{self.text(operand)} - {shift}" if shift else self.text(operand)
+        return link_text("code_of", text, led, self.context.links.step(led))
+
+    def brought(self, operand: Operand) -> Structure | None:
+        """The structure of whose elements the call brings along the code of one, for a value at the entry."""
+        one = self.context.brought.get(operand) if isinstance(operand, Val) else None
+        return one.structure if one is not None else None
 
     def brought_name(self, value: Val) -> str:
         """The name of a code that the call brings along."""
