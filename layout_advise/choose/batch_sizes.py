@@ -29,7 +29,7 @@ def size_and_start(
     mean = typical_call(times)
     first = wanted if wanted is not None else begin
     room = (calls - first + 1) // (CHOOSE.verified_calls if wanted is not None else CHOOSE.verified_calls + 1)
-    most = min(MAX_TIMED, max(CHOOSE.batch_calls, math.ceil(2 * CHOOSE.short_call_ns / mean)))
+    most = CHOOSE.batch_calls if CHOOSE.batch_calls * mean >= 2 * CHOOSE.short_call_ns else MAX_TIMED
     size = min(most, max(least, math.ceil(CHOOSE.batch_ns / mean)), room)
     if size < 2 or size * mean < CHOOSE.short_call_ns:
         return 0, first

@@ -21,7 +21,7 @@ def test_how_many_calls_make_a_batch() -> None:
     assert size_and_start([1000.0] * 4096, 100_000, None) == (2000, 2001)  # 2 ms; one batch goes before
     assert size_and_start([1000.0] * 4096, 100_000, 7) == (2000, 7)
     assert size_and_start([100.0] * 4096, 10**6, None) == (4096, 4097)  # no more are taken
-    assert size_and_start([5.0] * 4096, 10**6, None) == (8000, 8001)  # but of calls that are too quick
+    assert size_and_start([5.0] * 4096, 10**6, None) == (MAX_TIMED, MAX_TIMED + 1)  # but of calls that are too quick
     assert size_and_start([1.5] * 4096, 10**6, None) == (MAX_TIMED, MAX_TIMED + 1)
     assert size_and_start([1.0] * 4096, 10**6, None) == (0, 1)
     assert size_and_start([1000.0] * 400, 400, None) == (100, 101)  # three batches, and one before
