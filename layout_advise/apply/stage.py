@@ -132,8 +132,10 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
             _check_new(request.sources, record.type)
         return rewrite(units, found, layouts[-1], guard=request.guard)
 
-    paths = _put(request, record.type, new, make)
-    return paths, layouts[-1]
+    try:
+        return _put(request, record.type, new, make), layouts[-1]
+    except RefusedSourceError as error:  # as the source spells it
+        raise RefusedSourceError(layouts[-1].spelling, error.places) from None
 
 
 def _turned(request: ApplyRequest, array: WantedArray, new: SourceTree) -> set[Path]:
