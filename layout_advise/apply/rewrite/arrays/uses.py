@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layout_advise.apply.rewrite.program import SourceProgram, arguments
+from layout_advise.apply.rewrite.program import SourceProgram, arguments, peeled
 from layout_advise.apply.rewrite.syntax import CType, Syntax
 
 THROUGH = ("PAREN_EXPR", "UNEXPOSED_EXPR")
@@ -61,13 +61,10 @@ def _address(program: SourceProgram, element: Syntax) -> str:
 
 def is_size_of(program: SourceProgram, node: Syntax, usrs: frozenset[str]) -> bool:
     """True for ``sizeof`` one of the arrays, as a whole."""
-    while node.kind in THROUGH and len(node.children) == 1:
-        node = node.children[0]
-    if node.kind != "CXX_UNARY_EXPR" or not program.text(node).startswith("sizeof"):
+    node = peeled(node)
+    if node.kind != "CXX_UNARY_EXPR" or not node.children or not program.text(node).startswith("sizeof"):
         return False
-    inner = node.children[-1] if node.children else node
-    while inner.kind in THROUGH and len(inner.children) == 1:
-        inner = inner.children[0]
+    inner = peeled(node.children[-1])
     return inner.kind == "DECL_REF_EXPR" and inner.refers in usrs and inner.shape.form == "array"
 
 
