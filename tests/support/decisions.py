@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pytest
+
 from layout_advise.decide.decision import Decision
 from layout_advise.decide.requests import (
     Answer,
@@ -16,19 +18,30 @@ from layout_advise.decide.requests import (
     TimeCode,
     TimeInProgram,
 )
+from layout_advise.decide.single import decide_single
+from layout_advise.decide.verdict import LiveWish, VerdictContext
 from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original
 from layout_advise.measure.live_outcome import LiveTrial
-from layout_advise.measure.setup import Bench, Contest
+from layout_advise.measure.setup import Bench, Contest, Entrant
 from layout_advise.measure.stage import time_built
+from layout_advise.mockup.timing.plan import Memory, TimingPlan
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
+    IDENTITY,
+    IDENTITY_BLOCKS,
+    IDENTITY_RESTRICT,
+    IDENTITY_SIMD,
+    IDENTITY_UNROLLED,
     MACHINE_CODE,
     ORIGINAL,
+    SCALAR,
     SHADOW,
     Variant,
     machine_code,
     machine_code_twice,
 )
+from tests.support.mockups.fake_machine import TRUE_NS, FakeMachine
+from tests.support.variants import variant
 
 Rebuild = Callable[[Variant, Sequence[Variant], bool], Mapping[Variant, Path]]
 """Builds a candidate and what it is compared with anew; also at other places where the last argument says so."""
@@ -123,3 +136,60 @@ def code_times(*, once: float, twice: float, elsewhere: float = 1000.0, layout: 
         machine_code_twice(layout): twice,
     }
     return Timings(steady=[{name: [k * ns] * 9 for name, ns in known.items()} for k in (1.0, 1.001, 0.999, 1.002, 0.998)])
+
+
+LAYOUT_SCALAR = variant("c1").scalar
+TIMES = {ORIGINAL: 1000.0, IDENTITY: 1000.0, SCALAR: 2000.0, LAYOUT_SCALAR: 1900.0}
+
+
+def contest(
+    monkeypatch: pytest.MonkeyPatch,
+    times: dict[Variant, float],
+    vectors: bool = True,
+    in_situ: tuple[float, float | None] = (1000.0, None),
+    *,
+    branches: bool = True,
+    blocked: bool = False,
+    placed: bool = False,
+    forgets: bool = True,
+    most_restores: int = 0,
+    live: LiveTrial | None = None,
+    wish: LiveWish = "auto",
+    code: Sequence[Timings] = (),
+) -> Decision:
+    """The decision about one candidate, on a machine on which everything takes ``times``."""
+    for name, ns in times.items():
+        monkeypatch.setitem(TRUE_NS, str(name), ns)
+    forms = (IDENTITY, SCALAR, IDENTITY_RESTRICT, IDENTITY_SIMD, IDENTITY_UNROLLED)
+    controls = {name: Path(str(name)) for name in forms if name in times}
+    (candidate,) = (name for name in times if name.is_contender)
+
+    def rebuild(best: Variant, names: Sequence[Variant], places: bool) -> dict[Variant, Path]:
+        assert best == candidate
+        further = (*best.elsewhere, *IDENTITY.elsewhere)
+        wanted = [best, *names, LAYOUT_SCALAR, *(n for n in further if places and n in times)]
+        wanted += [IDENTITY_BLOCKS] if IDENTITY_BLOCKS in times else []
+        return {n: Path(str(n)) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
+
+    entrant = Entrant(candidate, "store it", "verified", Path(str(candidate)), blocked=blocked)
+    places = {n: Path(str(n)) for n in candidate.elsewhere if n in times}
+    bench = Bench(
+        FakeMachine(),
+        Memory(),
+        TimingPlan(restores=7),
+        TimingPlan(restores=5, around=True),
+        lambda text, i, n: None,
+        branches=branches,
+        forgets=branches and forgets,
+    )
+    kind = timed_once(
+        Contest(controls, [entrant]),
+        bench,
+        rebuild,
+        in_situ[0],
+        places=places if placed else None,
+        in_program_ns=in_situ[1],
+    )
+    kind = replace(kind, most_restores=most_restores, live={candidate: live} if live is not None else {}, code=code)
+    context = VerdictContext("criu", "verified", True, live=wish)
+    return answered(decide_single(kind.times, in_situ[0], context), [kind])
