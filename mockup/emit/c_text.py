@@ -265,10 +265,10 @@ def within_text(address: str, structure: Structure) -> str:
     return f"LA_WITHIN({address}, {integer(low, 'i64')}, {end - low})"
 
 
-def link_text(way: str, text: str, led: Structure, step: int) -> str:
-    """A pointer to an element of ``led`` as its code (``way`` "encode"), or the other way round ("decode"); codes of
-    neighbours are ``step`` apart."""
+def link_text(way: str, text: str, led: Structure, step: int, first: str = "1") -> str:
+    """A pointer to an element of ``led`` as its code (``way`` "encode"), or the other way round ("decode"); the code of the
+    first element is ``first``, and those of neighbours are ``step`` apart."""
     (dim,) = led.dims
     if led.blocks:
-        return f"la_{way}_among({text}, {among(led)}, {dim.stride}, {dim.count}, {step})"
-    return f"la_{way}({text}, {integer(led.base, 'i64')}, {dim.stride}, {dim.count}, {step})"
+        return f"la_{way}_among({text}, {among(led)}, {dim.stride}, {dim.count}, {step}, {first})"
+    return f"la_{way}({text}, {integer(led.base, 'i64')}, {dim.stride}, {dim.count}, {step}, {first})"

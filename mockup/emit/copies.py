@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from types import MappingProxyType
 
 from layout_advise.layoutalgebra.derive.structure import Axis, Candidate, Chosen, FieldMap, Relayout, Structure
 from layout_advise.mockup.emit.c_text import among, link_text, within_text
 from layout_advise.mockup.evidence.binding import Binding, span
 from layout_advise.mockup.remap.conversion_view import FieldKey, view
-from layout_advise.mockup.remap.links import NO_LINKS, Links
+from layout_advise.mockup.remap.links import NO_LINKS, Links, OnePiece
 from layout_advise.mockup.remap.sites import RemapPlan
 
 _BY = {"whole": "", "div": " / {}", "mod": " % {}"}
@@ -109,16 +110,31 @@ def _skip(relayout: Relayout, statement: str) -> list[str]:
     return [f"if (!(({_table_name(chosen)}[{number} / 64] >> ({number} % 64)) & 1))", f"    {statement}"]
 
 
+Pieces = Mapping[str, OnePiece]
+"""By structure id the new elements whose addresses are the codes of links."""
+
+
+def coded_text(way: str, text: str, led: Structure, links: Links, pieces: Pieces) -> str:
+    """:func:`~.c_text.link_text` outside of the kernel."""
+    first = f"(int64_t)context->buffers[{pieces[led.id].buffer}]" if led.id in pieces else "1"
+    return link_text(way, text, led, links.step(led), first)
+
+
 def copy_functions(
-    candidate: Candidate | None, binding: Binding, plan: RemapPlan, first_buffer: Sequence[int], links: Links = NO_LINKS
+    candidate: Candidate | None,
+    binding: Binding,
+    plan: RemapPlan,
+    first_buffer: Sequence[int],
+    links: Links = NO_LINKS,
+    pieces: Pieces = MappingProxyType({}),
 ) -> tuple[str, str]:
     """``la_copy_in`` and ``la_copy_out``: of the fields that a view around the call needs."""
     if candidate is None:
         return copy_function((), (), frozenset(), True), copy_function((), (), frozenset(), False)
     seen = view(candidate, binding, plan)
     return (
-        copy_function(candidate.relayouts, first_buffer, seen.inward, True, links),
-        copy_function(candidate.relayouts, first_buffer, seen.outward, False, links),
+        copy_function(candidate.relayouts, first_buffer, seen.inward, True, links, pieces),
+        copy_function(candidate.relayouts, first_buffer, seen.outward, False, links, pieces),
     )
 
 
@@ -128,17 +144,20 @@ def copy_function(
     fields: frozenset[FieldKey],
     inward: bool,
     links: Links = NO_LINKS,
+    pieces: Pieces = MappingProxyType({}),
 ) -> str:
     """``la_copy_in`` (``inward``) or ``la_copy_out`` of ``fields``; the first buffer of each of ``relayouts`` is given."""
     lines = [f"LA_EXPORT void la_copy_{'in' if inward else 'out'}(struct la_context *context)", "{", "    (void)context;"]
     for relayout, start in zip(relayouts, first_buffer, strict=True):
         maps = [m for m in relayout.fields if (relayout.structure.id, m.field) in fields]
         if maps:
-            lines += _copy_loops(relayout, start, maps, inward, links)
+            lines += _copy_loops(relayout, start, maps, inward, links, pieces)
     return "\n".join([*lines, "}"])
 
 
-def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward: bool, links: Links) -> list[str]:
+def _copy_loops(
+    relayout: Relayout, start: int, maps: Sequence[FieldMap], inward: bool, links: Links, pieces: Pieces
+) -> list[str]:
     structure = relayout.structure
     indices = [f"i{k}" for k in range(len(structure.dims))]
     lines = [f"    /* {structure.name} */"]
@@ -156,7 +175,7 @@ def _copy_loops(relayout: Relayout, start: int, maps: Sequence[FieldMap], inward
         cell = _CELLS.get(field.bytes)
         led = links.fields.get((structure.id, mapped.field))
         if led is not None:
-            text = link_text("encode" if inward else "decode", f"*(const {cell}_u *)({source})", led, links.step(led))
+            text = coded_text("encode" if inward else "decode", f"*(const {cell}_u *)({source})", led, links, pieces)
             lines.append(f"{pad}    *({cell}_u *)({to}) = {text};")
         elif cell is None:
             lines.append(f"{pad}    __builtin_memcpy({to}, {source}, {field.bytes});")
@@ -195,9 +214,9 @@ def place_function(relayouts: Sequence[Relayout], maps: Mapping[str, str]) -> st
     return "\n".join([*lines, "    return inside ? (uint8_t *)LA_NOWHERE : 0;", "}"])
 
 
-def value_function(relayouts: Sequence[Relayout], links: Links) -> str:
+def value_function(relayouts: Sequence[Relayout], links: Links, pieces: Pieces) -> str:
     """``la_value(context, old, value)`` of ``abi.h``: what a word that the program has is in the new arrays, where it may be
-    a link; empty where there are none."""
+    a link; and the number ``la_codes`` of all that are. Empty where there are none."""
     if not links.fields:
         return ""
     head = "LA_EXPORT int64_t la_value(const struct la_context *context, int64_t old, int64_t value)"
@@ -211,10 +230,16 @@ def value_function(relayouts: Sequence[Relayout], links: Links) -> str:
             "    {",
             f"        const int64_t rest = {_distance(structure)};",
             f"        if (rest >= 0 && rest < {end} && {at})",
-            f"            return {link_text('encode', 'value', led, links.step(led))};",
+            f"            return {coded_text('encode', 'value', led, links, pieces)};",
             "    }",
         ]
-    return "\n".join([*lines, "    return value;", "}"])
+    lines += ["    return value;", "}"]
+    made = [
+        (structures[name].base, structures[name].fields[number].offset, led.base, led.element_bytes, pieces.get(led.id))
+        for (name, number), led in links.fields.items()
+    ]
+    codes = sha256(repr(sorted(made, key=repr)).encode()).hexdigest()[:16]
+    return "\n".join([*lines, f"LA_EXPORT const uint64_t la_codes = UINT64_C(0x{codes});"])
 
 
 def _distance(structure: Structure) -> str:

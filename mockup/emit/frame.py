@@ -6,8 +6,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure, new_buffers
-from layout_advise.mockup.emit.c_text import CTYPE, among, integer, link_text, within_text
+from layout_advise.mockup.emit.c_text import CTYPE, among, integer, within_text
 from layout_advise.mockup.emit.calls_c import shared_variables
+from layout_advise.mockup.emit.copies import Pieces, coded_text
 from layout_advise.mockup.emit.packs.writer import PackWriter
 from layout_advise.mockup.emit.program import BodyWriter
 from layout_advise.mockup.emit.scope import Scope, identifier
@@ -16,6 +17,7 @@ from layout_advise.mockup.ir.effects import BITS, FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Imm, Let, Lifted, LiveIn, LiveOut, Val, Var, everything
 from layout_advise.mockup.lift.flow import RIP
 from layout_advise.mockup.remap.entered_indices import Entered, EnteredCode
+from layout_advise.mockup.remap.links import Links
 
 PAGE = 4096
 LINE = 64
@@ -210,8 +212,10 @@ def base_arguments(lifted: Lifted, writer: BodyWriter) -> list[str]:
     return [f"(uint8_t *)context->in.gpr[{location.number}]" for location in found if isinstance(location, Gpr)]
 
 
-def enter_text(entered: Collection[Entered], codes: Collection[EnteredCode], slots: int) -> str:
-    """The function that makes the indices that a call brings along; empty where there are none."""
+def enter_text(
+    entered: Collection[Entered], codes: Collection[EnteredCode], slots: int, links: Links, pieces: Pieces
+) -> str:
+    """The function that makes the indices that a call brings along, or the new addresses; empty where there are none."""
     if not slots:
         return ""
     lines = [f"LA_EXPORT const uint32_t la_entered = {slots};"]
@@ -225,8 +229,13 @@ def enter_text(entered: Collection[Entered], codes: Collection[EnteredCode], slo
         if one.inside is not None:
             at = "rest" if structure.blocks else f"rest + {integer(structure.base, 'i64')}"
             lines.append(f"        entered[{one.inside}] = {within_text(at, structure)};")
-        if structure.blocks:
-            number = f"la_number({among(structure)}, {structure.element_bytes}, rest)"
+        piece = pieces.get(structure.id)
+        if structure.blocks or piece is not None:
+            number = f"rest / {structure.dims[0].stride}"
+            if structure.blocks:
+                number = f"la_number({among(structure)}, {structure.element_bytes}, rest)"
+            if piece is not None:
+                number = f"(int64_t)context->buffers[{piece.buffer}] + {piece.step} * ({number})"
             lines += [f"        entered[{one.slot}] = {number}; /* from {structure.name} */", "    }"]
             continue
         for k, dim in enumerate(structure.dims):
@@ -235,7 +244,7 @@ def enter_text(entered: Collection[Entered], codes: Collection[EnteredCode], slo
         lines.append("    }")
     for code in codes:
         old = f"(int64_t)context->in.gpr[{code.register}] - {code.shift}"
-        lines.append(f"    entered[{code.slot}] = {link_text('code_of', old, code.structure, code.step)};")
+        lines.append(f"    entered[{code.slot}] = {coded_text('code_of', old, code.structure, links, pieces)};")
     return "\n".join([*lines, "}"])
 
 

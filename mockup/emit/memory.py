@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from layout_advise.layoutalgebra.derive.structure import FieldMap, Relayout
-from layout_advise.mockup.emit.c_text import CTYPE, integer, link_text, within_text
+from layout_advise.mockup.emit.c_text import CTYPE, integer, within_text
 from layout_advise.mockup.emit.copies import place_text
 from layout_advise.mockup.emit.packs.byte_masks import ByteMask
 from layout_advise.mockup.emit.packs.lined_up import lined_up
@@ -49,7 +49,7 @@ class MemoryWriter(ElementPlaces):
         led = self.context.links.accesses.get(load.uid)
         if led is not None:
             self.put(f"{self.declare_code(load.value)} = {text};")
-            text = link_text("decode", self.code_name(load.value), led, self.context.links.step(led))
+            text = self.coded("decode", self.code_name(load.value), led)
         elif load.uid in self.context.again:
             self.names[load.value.number] = f"(({CTYPE[load.value.ty]})({text}))"
             return

@@ -67,15 +67,16 @@ typedef la_i8x32 la_i8x32_u __attribute__((may_alias, aligned(1)));
 #define LA_MASK32(...) ((uint32_t)__builtin_ia32_pmovmskb256((la_v32i8)(__VA_ARGS__)))
 #endif
 
-/* A pointer to one of `count` elements of `stride` bytes from `base` on is kept as 1 + `step` times its number, all others as
- * they are. */
+/* A pointer to one of `count` elements of `stride` bytes from `base` on is kept as `first` + `step` times its number, all
+ * others as they are. */
 #define LA_NO_CODE INT64_MIN
-LA_INLINE int64_t la_code_of(int64_t pointer, int64_t base, int64_t stride, int64_t count, int64_t step)
+LA_INLINE int64_t la_code_of(int64_t pointer, int64_t base, int64_t stride, int64_t count, int64_t step, int64_t first)
 {
     const uint64_t distance = (uint64_t)pointer - (uint64_t)base;
     if (distance < (uint64_t)(stride * count) && distance % (uint64_t)stride == 0)
-        return (int64_t)(distance / (uint64_t)stride) * step + 1;
-    return (uint64_t)pointer - 1 < (uint64_t)(count * step) ? LA_NO_CODE /* it would be taken for a number */ : pointer;
+        return (int64_t)(distance / (uint64_t)stride) * step + first;
+    const int taken = (uint64_t)pointer - (uint64_t)first < (uint64_t)(count * step); /* for a code */
+    return taken ? LA_NO_CODE : pointer;
 }
 
 LA_INLINE int64_t la_brought(int64_t code)
@@ -85,14 +86,15 @@ LA_INLINE int64_t la_brought(int64_t code)
     return code;
 }
 
-LA_INLINE int64_t la_encode(int64_t pointer, int64_t base, int64_t stride, int64_t count, int64_t step)
+LA_INLINE int64_t la_encode(int64_t pointer, int64_t base, int64_t stride, int64_t count, int64_t step, int64_t first)
 {
-    return la_brought(la_code_of(pointer, base, stride, count, step));
+    return la_brought(la_code_of(pointer, base, stride, count, step, first));
 }
 
-LA_INLINE int64_t la_decode(int64_t code, int64_t base, int64_t stride, int64_t count, int64_t step)
+LA_INLINE int64_t la_decode(int64_t code, int64_t base, int64_t stride, int64_t count, int64_t step, int64_t first)
 {
-    return (uint64_t)code - 1 < (uint64_t)(count * step) ? base + stride * ((code - 1) / step) : code;
+    const uint64_t distance = (uint64_t)code - (uint64_t)first;
+    return distance < (uint64_t)(count * step) ? base + stride * ((int64_t)distance / step) : code;
 }
 
 /* How many pieces of `size` bytes there are in `bytes`, of which the compiler knows that there is no rest: it multiplies by
@@ -172,22 +174,26 @@ LA_LOOKUP int64_t la_element(const struct la_pool *pool, int64_t stride, int64_t
     return pool->blocks[low].address + stride * (index - pool->blocks[low].first);
 }
 
-LA_INLINE int64_t la_code_of_among(int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step)
+LA_INLINE int64_t la_code_of_among(
+    int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step, int64_t first)
 {
     const int64_t distance = la_distance(pool, stride, pointer);
     if (distance >= 0 && distance % stride == 0)
-        return distance / stride * step + 1;
-    return (uint64_t)pointer - 1 < (uint64_t)(count * step) ? LA_NO_CODE : pointer;
+        return distance / stride * step + first;
+    return (uint64_t)pointer - (uint64_t)first < (uint64_t)(count * step) ? LA_NO_CODE : pointer;
 }
 
-LA_INLINE int64_t la_encode_among(int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step)
+LA_INLINE int64_t la_encode_among(
+    int64_t pointer, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step, int64_t first)
 {
-    return la_brought(la_code_of_among(pointer, pool, stride, count, step));
+    return la_brought(la_code_of_among(pointer, pool, stride, count, step, first));
 }
 
-LA_INLINE int64_t la_decode_among(int64_t code, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step)
+LA_INLINE int64_t la_decode_among(
+    int64_t code, const struct la_pool *pool, int64_t stride, int64_t count, int64_t step, int64_t first)
 {
-    return (uint64_t)code - 1 < (uint64_t)(count * step) ? la_element(pool, stride, (code - 1) / step) : code;
+    const uint64_t distance = (uint64_t)code - (uint64_t)first;
+    return distance < (uint64_t)(count * step) ? la_element(pool, stride, (int64_t)distance / step) : code;
 }
 
 /* Whether an old address is one of the ``size`` bytes from ``base`` on: what an access goes to that reaches other memory too. */

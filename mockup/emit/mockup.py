@@ -57,7 +57,7 @@ from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.remap.entered_indices import entered_codes, entered_sites, entry_registers, translated
 from layout_advise.mockup.remap.kept_pointers import kept_pointers
-from layout_advise.mockup.remap.links import NO_LINKS, find_links
+from layout_advise.mockup.remap.links import NO_LINKS, find_links, pieces_of
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.remap.reread_fields import of_one_type, read_where_used
 from layout_advise.tracer.trace.trace import Trace
@@ -180,6 +180,7 @@ def _context(
         entered=entered,
         kept={} if trace.threads else kept_pointers(placed, lifted, binding),
         links=links,
+        pieces=pieces_of(candidate) if plain and not trace.threads else {},
         brought=entered_codes(links, lifted, entered),
         again=again,
         typed=of_one_type(lifted.body, placed) if again else frozenset(),
@@ -231,13 +232,13 @@ def _copies(candidate: Candidate | None, context: WriterContext, arrays: NewArra
     """The functions that copy in and out, and those of the maps in a check build."""
     yield chosen_tables(arrays.relayouts)
     yield block_tables(arrays.relayouts)
-    yield from copy_functions(candidate, context.binding, context.plan, arrays.first, context.links)
+    yield from copy_functions(candidate, context.binding, context.plan, arrays.first, context.links, context.pieces)
     if settings.check or settings.put:
         for relayout, first in zip(arrays.relayouts, arrays.first, strict=True):
             yield map_function(relayout, first, context.maps[relayout.structure.id])
     if settings.put and arrays.relayouts:
         yield place_function(arrays.relayouts, context.maps)
-        yield value_function(arrays.relayouts, context.links)
+        yield value_function(arrays.relayouts, context.links, context.pieces)
 
 
 def _code(
@@ -249,5 +250,5 @@ def _code(
     handed = (f"context->buffers[{b}] + {o}" for pointer, (b, o) in arrays.at.items() if pointer not in arrays.places)
     ends = [one.end for one in context.entered.values()] + [one.end for one in context.brought.values()]
     slots = max(ends, default=0)
-    yield enter_text(context.entered.values(), context.brought.values(), slots)
+    yield enter_text(context.entered.values(), context.brought.values(), slots, context.links, context.pieces)
     yield run_text(kernel, [*base_arguments(lifted, writer), *handed], slots)

@@ -144,7 +144,11 @@ class BodyWriter(MemoryWriter):
             return []
         (shift,) = shifts
         if all(known.get(a, led) is led and (a in known or self._is_fixed(a)) for a in item.args):
-            return [self.code(a, led, shift) if a in known else self.code_of(a, led, shift) for a in item.args]
+            # what has no code is equal to nothing that has one
+            checked = all(self.brought(a) for a in item.args)
+            return [
+                self.code(a, led, shift, checked=checked) if a in known else self.code_of(a, led, shift) for a in item.args
+            ]
         return []
 
     def _is_fixed(self, operand: Operand) -> bool:

@@ -35,6 +35,7 @@ class SiteIndices(Text):
             self.enter_inside(self.context.entered[site.number])
         if site.inside:
             self.put(f"const int64_t {self.rest_in_field(site)} = {self.linear(site.offset)} - {self.element_at(site)};")
+        element = self.element_there(site) if (alike, beside, start) == (None,) * 3 else None
         maps = {self.pointer(site.relayout, mapped): mapped for mapped in self.maps_at(site)}
         at = {name: self.pointer_at(site.relayout, mapped, site.number) for name, mapped in maps.items()}
         atoms = {term.atom for place in self.plan.places.values() if place.site is site for term in place.terms}
@@ -43,6 +44,10 @@ class SiteIndices(Text):
             if at[name] in self.pointers_written:
                 continue
             self.pointers_written.add(at[name])
+            if element is not None:
+                _, _, begin = self.context.pointers.starts[name]
+                self.put(f"uint8_t *const {at[name]} = (uint8_t *){element}{f' + {begin}' if begin else ''};")
+                continue
             terms = " + ".join(f"{a.stride} * {self.digit(site.number, a.dim)}" for a in whole_axes(mapped))
             if terms and (alike, beside, start) == (None,) * 3 and self.reloads(site):
                 once = self.kept_digits(site)
@@ -55,6 +60,18 @@ class SiteIndices(Text):
             self.put(f"{kind}{at[name]} = {name}{' + ' + terms if terms else ''}{hidden};")
             if apart:  # else what all of them have in common is added at each access: gcc takes it out of the loop's index
                 self.put(f"LA_UNKNOWN({at[name]});")
+
+    def element_there(self, site: Site) -> str | None:
+        """The new address of the element at a site, where the call brings it along or a link is that."""
+        structure = site.relayout.structure
+        if structure.id not in self.context.pieces:
+            return None
+        if site.number in self.context.entered:
+            return f"entered[{self.context.entered[site.number].slot}]"
+        if site.number in self.context.links.sites:
+            (atom, _), *_ = site.offset.terms
+            return self.code(atom, structure, self.context.links.shifts.get(atom, 0))
+        return None
 
     def rest_in_field(self, site: Site) -> str:
         """The name of how far into its field the address at a site leads."""
@@ -89,6 +106,14 @@ class SiteIndices(Text):
     def divide(self, site: Site, start: int | None) -> None:
         """The digits at ``site``; ``start`` is what the compiler is told that they make up."""
         structure = site.relayout.structure
+        element = self.element_there(site) if start is None else None
+        if element is not None:
+            self.take_for_granted(site)
+            apart = f"LA_PIECES({element} - {self.first_piece(structure)}, {self.context.pieces[structure.id].step})"
+            self.put(f"const int64_t {self.digit(site.number, 0)} = {apart};")
+            if site.number in self.context.entered:
+                self.enter_inside(self.context.entered[site.number])
+            return
         if start is None and site.number in self.context.entered:
             self.enter(self.context.entered[site.number])
             return

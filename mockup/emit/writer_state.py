@@ -14,7 +14,7 @@ from layout_advise.mockup.emit.simd.chosen_loops import SimdLoops
 from layout_advise.mockup.evidence.binding import Binding
 from layout_advise.mockup.ir.lifted import Imm, Linear, Operand, Val, Var
 from layout_advise.mockup.remap.entered_indices import Entered, EnteredCode
-from layout_advise.mockup.remap.links import NO_LINKS, Links, is_null
+from layout_advise.mockup.remap.links import NO_LINKS, Links, OnePiece, is_null
 from layout_advise.mockup.remap.sites import RemapPlan
 
 
@@ -58,6 +58,8 @@ class WriterContext:
     kept: Mapping[int, Linear] = field(default_factory=dict)
     """By site, the place of the pointer that it starts from, which stays as it is (:mod:`~..remap.kept_pointers`)."""
     links: Links = NO_LINKS
+    pieces: Mapping[str, OnePiece] = field(default_factory=dict)
+    """By structure id the new elements that pointers lead to, as they would in a source."""
     brought: Mapping[Val, EnteredCode] = field(default_factory=dict)
     """The codes of links that the call brings along, by the values at the entry."""
     again: frozenset[int] = frozenset()
@@ -138,7 +140,7 @@ class Text:
         if isinstance(operand, Val):
             return self.called(operand)
         if (led := self.context.links.codes.get(operand)) is not None:
-            decoded = link_text("decode", self.code_name(operand), led, self.context.links.step(led))
+            decoded = self.coded("decode", self.code_name(operand), led)
             shift = self.context.links.shifts.get(operand, 0)
             return f"({decoded} + {shift})" if shift else decoded
         return self.variable(operand)
@@ -168,14 +170,31 @@ class Text:
         if is_null(operand) and not shift:
             return "0"
         text = f"{self.text(operand)} - {shift}" if shift else self.text(operand)
-        return link_text("encode", text, led, links.step(led))
+        return self.coded("encode", text, led)
 
     def code_of(self, operand: Operand, led: Structure, shift: int) -> str:
-        """The code that codes are compared with: of what can be none, one that no link has."""
+        """The code that codes are compared with, made once in a call, of what stays the same in it: of what can be none, one
+        that no link has."""
         if is_null(operand) and not shift:
             return "0"
         text = f"{self.text(operand)} - {shift}" if shift else self.text(operand)
-        return link_text("code_of", text, led, self.context.links.step(led))
+        name = self.given.of(("code_of", operand, led.id, shift), "other")
+        made = f"const int64_t {name} = {self.coded('code_of', text, led)};"
+        if made not in self.before:
+            self.before.append(made)
+        return name
+
+    def coded(self, way: str, text: str, led: Structure) -> str:
+        """The code of a pointer to an element of ``led``, or the pointer of a code (:func:`~.c_text.link_text`)."""
+        first = self.first_piece(led) if led.id in self.context.pieces else "1"
+        return link_text(way, text, led, self.context.links.step(led), first)
+
+    def first_piece(self, structure: Structure) -> str:
+        """The new address of the first element of a structure whose elements lie in one piece."""
+        pointers = self.context.pointers
+        name = next(name for (one, _), name in sorted(pointers.names.items()) if one == structure.id)
+        _, _, start = pointers.starts[name]
+        return f"((int64_t){name} - {start})" if start else f"(int64_t){name}"
 
     def brought(self, operand: Operand) -> Structure | None:
         """The structure of whose elements the call brings along the code of one, for a value at the entry."""

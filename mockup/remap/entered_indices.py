@@ -52,7 +52,6 @@ class EnteredCode:
     register: int
     structure: Structure
     shift: int
-    step: int
     slot: int
 
     @property
@@ -66,7 +65,7 @@ def entered_codes(links: Links, lifted: Lifted, entered: Mapping[int, Entered]) 
     ``entered``."""
     registers, first = entry_registers(lifted), max((one.end for one in entered.values()), default=0)
     found = {
-        value: EnteredCode(registers[value], led, links.shifts.get(value, 0), links.step(led), first + k)
+        value: EnteredCode(registers[value], led, links.shifts.get(value, 0), first + k)
         for k, (value, led) in enumerate(links.entered.items())
     }
     return {value: one for value, one in found.items() if one.end <= MOST_ENTERED}

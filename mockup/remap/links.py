@@ -3,8 +3,8 @@
 A source in the new layout has an index where it had a pointer to an element. What is copied in is translated once, and a
 loaded link is the place of the next element without a division (``docs/decisions/0107``). A link's *code* is 1 + the number
 of an element, or the old value where that is the address of none: nothing is lost, and NULL stays 0. Where all fields of an
-element are equally far from those of the next one, as in one record, the number is counted in bytes: a source has pointers
-there, and does not multiply.
+element are equally far from those of the next one, the number is counted in bytes, so that nothing is multiplied. Where they
+lie in one record of their own, the code is the new address of that: a source has pointers there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure
+from layout_advise.layoutalgebra.derive.structure import Candidate, Relayout, Structure, first_buffers
 from layout_advise.mockup.evidence.binding import Access, access_bytes, accesses
 from layout_advise.mockup.evidence.pools import spans_of
 from layout_advise.mockup.ir.lifted import (
@@ -32,6 +32,14 @@ from layout_advise.mockup.remap.conversion_view import FieldKey
 from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan, Site
 
 POINTER = WORD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OnePiece:
+    """New elements that lie in one array, with all their fields: its number, and the bytes from one to the next."""
+
+    buffer: int
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,16 @@ def _can_be_led_to(relayout: Relayout) -> bool:
     """Returns whether each of its elements lies where the number of it says."""
     structure = relayout.structure
     return len(structure.dims) == 1 and structure.via is None and relayout.chosen is None and relayout.merged is None
+
+
+def pieces_of(candidate: Candidate | None) -> Mapping[str, OnePiece]:
+    """By structure id those of which an element's new address says all of where its fields are."""
+    relayouts = candidate.relayouts if candidate is not None else ()
+    return {
+        relayout.structure.id: OnePiece(first + relayout.fields[0].buffer, step)
+        for relayout, first in zip(relayouts, first_buffers(relayouts), strict=True)
+        if _can_be_led_to(relayout) and len({mapped.buffer for mapped in relayout.fields}) == 1 and (step := _step(relayout))
+    }
 
 
 def _step(relayout: Relayout) -> int:

@@ -15,6 +15,7 @@
  *   int64_t la_value(const struct la_context *, int64_t old, int64_t value);
  *                                                what a word of the program, at an old address, is in the new layout: there a
  *                                                pointer may be the number of an element. Missing where there are no such.
+ *   const uint64_t la_codes;                     beside it: which pointers, and how. Arrays of others are not shared.
  *
  * Or, in the place of la_run, the hotspot's machine code with other addresses in it (mockup/readdressed):
  *

@@ -352,6 +352,7 @@ struct la_variant {
     void (*copy_out)(struct la_context *);
     void (*enter)(const struct la_context *, int64_t *); /* with run_entered; NULL: its calls bring nothing along */
     void (*run_entered)(struct la_context *);
+    uint64_t codes; /* of which pointers: see abi.h */
     uint64_t entered_count;
     int64_t *entered; /* for each call of the batch, or the one call */
     int filled;

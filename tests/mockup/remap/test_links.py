@@ -11,6 +11,7 @@ import pytest
 
 from layout_advise.layoutalgebra.derive.structure import Dim, Field, Structure
 from layout_advise.mockup.emit import emit
+from layout_advise.mockup.emit.settings import EmitSettings
 from tests.support import slower
 from tests.support.killable import EndedError, in_child
 from tests.support.mockups.case import FLAGS, Case
@@ -142,6 +143,18 @@ def test_the_old_pointer_is_worked_out_only_where_it_is_needed(tmp_path: Path) -
     body = made.text[made.text.index("kernel_mockup") :].split("LA_EXPORT")[0]
     assert re.search(r"code_x\d+ = code_\w+;", body)
     assert not re.search(r"^\s+x\d+ = \w*next\w*;", body, re.MULTILINE)
+
+
+def test_a_link_to_a_record_of_one_piece_is_its_new_address(tmp_path: Path) -> None:
+    """As in a source, nothing is added to what was loaded; arrays that are promised not to overlap have numbers."""
+    case, shape = nodes(SENTINEL, FLAGS["O2"], tmp_path)
+    chosen = candidate(relayout(shape, "compact"))
+    for variant, address in (("plain", True), ("restrict", False)):
+        made = emit(case.lifted, chosen, case.trace, case.structures, EmitSettings(variant))
+        assert bool(re.search(r"uint8_t \*const \w+ = \(uint8_t \*\)code_\w+;", made.text)) == address
+        assert case.run(chosen, variant, variant=variant)[0] == case.expected
+    soa = emit(case.lifted, candidate(relayout(shape, "soa")), case.trace, case.structures)
+    assert "(uint8_t *)code_" not in soa.text
 
 
 @pytest.mark.parametrize("kind", ["compact", "soa"])

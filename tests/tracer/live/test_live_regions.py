@@ -143,6 +143,15 @@ def test_regions_with_one_set_of_arrays_find_what_the_other_wrote_there(trial: B
         assert mixed.same(mixed.run()[0])
 
 
+def test_arrays_in_which_pointers_are_other_numbers_are_not_shared(trial: Build) -> None:
+    """What one region has as the number of an element, the other one has as the program does."""
+    one = trial(flags=["-DCODES"])
+    push, pull = replace(one, regions=tuple(replace(r, task=replace(r.task, arrays=7)) for r in one.regions)).run()
+    assert one.same(push)
+    assert numbers(push, CONVERTED) == list(range(FIRST + 1, CALLS + 1))
+    assert len(numbers(pull, CONVERTED)) >= FOLLOWING - 1
+
+
 @pytest.mark.parametrize("what", ["between", "twice", "fork", "late"])
 def test_what_the_program_does_between_the_regions(trial: Build, what: str) -> None:
     """It writes to the array itself; enters one of them more often; forks a process that has its own code."""

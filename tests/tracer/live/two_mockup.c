@@ -4,6 +4,13 @@
 struct s { double a, b, c, d; };
 EXPORT const uint32_t la_abi = LA_ABI, la_buffer_count = 2;
 EXPORT const struct la_buffer_spec la_buffers[] = {{.bytes = 8 * COUNT, .align = 64}, {.bytes = 8 * COUNT, .align = 64}};
+#ifdef CODES
+#ifdef PULL
+EXPORT const uint64_t la_codes = 1;
+#else
+EXPORT const uint64_t la_codes = 2;
+#endif
+#endif
 EXPORT void la_copy_in(struct la_context *context)
 {
     const struct s *p = (const struct s *)BASE;

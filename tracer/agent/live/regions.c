@@ -54,7 +54,7 @@ const char *la_live_read(struct la_live_region *r)
 static int are_alike(const struct la_variant *a, const struct la_variant *b)
 {
     const uint32_t count = a->context->buffer_count;
-    if (count != b->context->buffer_count)
+    if (count != b->context->buffer_count || a->codes != b->codes)
         return 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct la_buffer_spec *x = &a->spec[i], *y = &b->spec[i];

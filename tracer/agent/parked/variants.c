@@ -95,6 +95,7 @@ struct la_reply la_cmd_load(const struct la_command *c)
     const char *failed = so ? NULL : dlerror();
     void *place = so ? dlsym(so, "la_place") : NULL; /* it may be missing: the words for that are allocated, too */
     void *value = so ? dlsym(so, "la_value") : NULL;
+    const uint64_t *codes = so ? dlsym(so, "la_codes") : NULL;
     const uint32_t *entered = so ? dlsym(so, "la_entered") : NULL;
     const struct la_code *code = so ? dlsym(so, "la_code") : NULL;
     if (so)
@@ -112,6 +113,7 @@ struct la_reply la_cmd_load(const struct la_command *c)
     *(void **)&v->copy_out = dlsym(so, "la_copy_out");
     *(void **)&v->place = place;
     *(void **)&v->value = value;
+    v->codes = codes ? *codes : 0;
     if (entered) {
         v->entered_count = *entered;
         *(void **)&v->enter = dlsym(so, "la_enter");
