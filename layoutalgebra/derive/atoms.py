@@ -23,6 +23,7 @@ Span = tuple[int, int]
 """First byte within the element, and number of bytes, of an access."""
 MOST_APART = 64
 """Of an array of more numbers, as far as one access reaches, these are no fields of their own."""
+WORD = 8
 CountedSpan = tuple[int, int, Access, int]
 """A :data:`Span` with the access that it is of, and how many accesses that makes."""
 
@@ -34,6 +35,7 @@ def used_fields(
     spans = _spans(uses, base, element)
     used = [(start, size) for start, size, _, _ in spans]
     atoms = _declared_atoms(declared, element, used) or _seen_atoms(used, element)
+    atoms = _with_words(atoms, used)
     if len(atoms) > MOST_APART:
         atoms = _with_arrays(atoms, [_reach(use, base, element) for use in uses])
     fields: list[Field] = []
@@ -42,6 +44,33 @@ def used_fields(
         hits, counted = _counted(atom, spans)
         (fields if hits else cold).append(counted)
     return tuple(fields), tuple(cold)
+
+
+def _with_words(atoms: Sequence[Field], spans: Sequence[Span]) -> list[Field]:
+    """``atoms``, with neighbouring bytes of one array as one field where accesses reach them together, none begins or ends
+    among them, and they are words at most: declared as bytes, they are none to the code (a pool's blocks, for any type)."""
+    ends = {end for start, size in spans for end in (start, start + size)}
+    covered = {byte for start, size in spans if size <= WORD for byte in range(start, start + size)}
+    words: list[list[Field]] = []
+    for atom in atoms:
+        head, _, _ = atom.name.rpartition("[")
+        before = words[-1][-1] if words else None
+        goes_on = before is not None and before.offset + 1 == atom.offset and {before.bytes, atom.bytes} == {1}
+        if goes_on and head and words[-1][-1].name.startswith(f"{head}[") and atom.offset in covered - ends:
+            words[-1].append(atom)
+        else:
+            words.append([atom])
+    return [_word(word, atoms) for word in words]
+
+
+def _word(word: Sequence[Field], atoms: Sequence[Field]) -> Field:
+    """Neighbouring bytes as one field of ``atoms``: named as their array where they are all of it."""
+    if len(word) == 1:
+        return word[0]
+    head, _, first = word[0].name.rpartition("[")
+    _, _, last = word[-1].name.rpartition("[")
+    whole = len(word) == sum(atom.name.startswith(f"{head}[") for atom in atoms)
+    return _array(head if whole else f"{head}[{first.removesuffix(']')}..{last}", word)
 
 
 def _reach(use: ExactAccess, base: int, element: int) -> Span:

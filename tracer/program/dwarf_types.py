@@ -206,9 +206,10 @@ def _atoms(die: DIE | None, name: str, offset: int, union: bool = False) -> list
     if bare.tag in _RECORDS:
         return _record(bare, name, offset, union)
     if bare.tag == "DW_TAG_union_type":
-        variants = [c for c in children(bare) if c.tag == "DW_TAG_member"]
-        widest = max(variants, key=lambda c: size_of(follow(c, "DW_AT_type")), default=None)
-        return _atoms(follow(widest, "DW_AT_type"), _join(name, text(widest)), offset, True) if widest is not None else []
+        variants = [(follow(c, "DW_AT_type"), _join(name, text(c))) for c in children(bare) if c.tag == "DW_TAG_member"]
+        most = max((size_of(kind) for kind, _ in variants), default=0)
+        widest = [_atoms(kind, path, offset, True) for kind, path in variants if size_of(kind) == most]
+        return min(widest, key=len, default=[])  # of equally wide ones not the bytes that another one is made of
     if bare.tag == "DW_TAG_array_type" and not is_descriptor(bare):
         return _array(bare, name, offset, union)
     if number(bare, "DW_AT_encoding") == _COMPLEX:

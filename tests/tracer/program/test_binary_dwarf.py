@@ -88,7 +88,7 @@ SHAPES = """
 #include <stdlib.h>
 typedef double real;
 typedef struct node { real x; int f : 3, g : 5; unsigned h : 20; char tag; unsigned char late : 4;
-  double _Complex c; union { int i; double d; short s[2]; } u; struct node *next; } node_t;
+  double _Complex c; union { char bytes[8]; int i; double d; short s[4]; } u; struct node *next; } node_t;
 node_t pool[4][5]; float cube[2][3][4]; node_t *first; double big[2000]; const volatile real one = 1; void *any;
 struct { double many[5000]; int n; } wide;
 static int lookup(int k) { static int table[8]; table[k & 7]++; return table[k & 3]; }
