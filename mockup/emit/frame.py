@@ -176,11 +176,12 @@ def kernel_text(
 
 def _kept(writer: BodyWriter) -> list[str]:
     """The lines that make, once a call, indices of pointers that stay where they are. Where these are loaded again, any
-    store may have changed them, for all that the compiler knows: so it is with the pointers of a source."""
+    store may have changed them, for all that the compiler knows: so it is with the pointers of a source. They are static
+    and take no register: a source has one for the record that its pointers are in anyway."""
     before = [f"    {line}" for line in writer.before]
     if not writer.kept:
         return before
-    return [f"    int64_t words[{len(writer.kept)}];", *before, "    const la_i64 *kept = words;", "    LA_UNKNOWN(kept);"]
+    return [f"    static la_i64 kept[{len(writer.kept)}];", *before, "    LA_REACHED(kept);"]
 
 
 def _live_in(live: LiveIn, scope: Scope) -> list[str]:

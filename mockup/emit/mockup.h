@@ -12,6 +12,8 @@
 #define LA_ONE_AFTER_ANOTHER __asm__ volatile("")
 /* Hides that a trip count is a known constant: the original's compiler unrolled as it did, not more. */
 #define LA_OPAQUE(x) __asm__("" : "+r"(x))
+/* Any store may go to it. */
+#define LA_REACHED(array) __asm__ volatile("" : : "r"(array) : "memory")
 /* It is computed on each way that comes here. */
 #define LA_READY(x) __asm__ volatile("" : : "g"(x))
 /* A value of its own, not to be merged with another unknown one of the same start (hence its name in the text). */

@@ -162,7 +162,7 @@ class SiteIndices(Text):
         """The place that a value which was made once in the call is loaded from."""
         if value not in self.kept:
             self.kept[value] = f"kept[{len(self.kept)}]"
-            self.before.append(f"words[{len(self.kept) - 1}] = {value};")
+            self.before.append(f"{self.kept[value]} = {value};")
         return self.kept[value]
 
     def kept_digits(self, site: Site) -> Sequence[str]:
