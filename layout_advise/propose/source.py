@@ -21,6 +21,7 @@ from layout_advise.mockup.run.code_placement import InnerLoop, hot_loop
 from layout_advise.observe.observe import Observation, is_beyond_the_l2
 from layout_advise.propose.compiler import Compiled
 from layout_advise.propose.recipes import Code
+from layout_advise.tracer.code.calls_out import calls_unseen
 from layout_advise.tracer.code.region import Region
 from layout_advise.tracer.process.stopped_program import Range, Strided
 from layout_advise.tracer.program.binary import ElfBinary
@@ -90,7 +91,8 @@ class Source:
 
 def source_of(seen: Observation, lifted: Lifted, module: ElfBinary, function: Function, *, verify: bool = False) -> Source:
     """The source of mock-ups for the observed call; ``verify``: the lifted form is checked after each pass."""
-    lifted = frame_variables(lifted, Evidence.of(seen.trace, seen.structures))
+    unseen = calls_unseen(seen.region, seen.trace.untaken, seen.trace.called)
+    lifted = frame_variables(lifted, Evidence.of(seen.trace, seen.structures), unseen)
     loop, branches = hot_loop(seen.region, seen.trace), branches_on_data(lifted)
     hangs = depends_on_place(seen, branches, loop)
     known = compiler_of(module, function)

@@ -9,7 +9,7 @@ nothing writes it, a value that is loaded at the entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -37,6 +37,7 @@ from layout_advise.mockup.ir.linear_forms import signed
 from layout_advise.mockup.ir.loop_body import first_free_number
 from layout_advise.mockup.ir.substitution import substituted
 from layout_advise.mockup.lift.flow import RIP
+from layout_advise.mockup.rewrite.handed_frame import handed_from
 
 RSP = Gpr(4)
 FRAME: Literal["frame"] = "frame"
@@ -56,10 +57,11 @@ class _Word:
         return any(isinstance(one, Store) for one in self.accesses)
 
 
-def frame_variables(lifted: Lifted, evidence: Evidence) -> Lifted:
+def frame_variables(lifted: Lifted, evidence: Evidence, unseen: Collection[int] = ()) -> Lifted:
     """Returns ``lifted`` with words of the frame as variables.
 
-    Needs: the traced addresses, to show that nothing else reaches these words, in calls that stay calls neither.
+    Needs: the traced addresses, to show that nothing else reaches these words, in calls that stay calls neither; and where
+    such calls are of which the trace does not tell that (``unseen``).
     Gives: values where the frame was loaded; of a loop, and of arguments on the stack, words that it writes are stored at
     the end. The references that are made no more are ``skipped``.
     Keeps: all other statements and their order.
@@ -67,12 +69,14 @@ def frame_variables(lifted: Lifted, evidence: Evidence) -> Lifted:
     rsp = next((live.value for live in lifted.live_ins if live.location == RSP and live.half is None), None)
     alone = not evidence.trace.threads and not any(isinstance(item, RuntimeCall) for item in everything(lifted.body))
     words = tuple(_words(lifted, rsp, evidence)) if rsp is not None and alone else ()
+    if rsp is not None and words and (least := handed_from(lifted, rsp, unseen)) is not None:
+        words = tuple(word for word in words if word.const < least)
     if rsp is None or not words:
         return lifted
 
     def pointers() -> Lifted | None:
         same = lifted.as_pointers
-        return frame_variables(same, evidence) if same is not None else None
+        return frame_variables(same, evidence, unseen) if same is not None else None
 
     made = _Rewriter(lifted, words).run()
     return replace(made, with_pointers=pointers if lifted.with_pointers is not None else None)

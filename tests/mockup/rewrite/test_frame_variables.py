@@ -21,12 +21,14 @@ from layout_advise.mockup.ir.lifted import (
     Item,
     Label,
     Let,
+    LetLinear,
     Lifted,
     LiftedLoop,
     Linear,
     LiveIn,
     LiveOut,
     Load,
+    OpaqueCall,
     Origin,
     Store,
     Val,
@@ -35,6 +37,7 @@ from layout_advise.mockup.ir.verify import verify_form
 from layout_advise.mockup.lift.flow import RIP
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.rewrite.frame_variables import RSP, frame_variables
+from layout_advise.mockup.rewrite.handed_frame import handed_from
 from layout_advise.tracer.trace.trace import Reference
 from tests.support.lifting.run_lifted import run_lifted
 from tests.support.mockups.case import Case, f64_fields, verify
@@ -125,6 +128,26 @@ def test_what_other_accesses_reach_stays_memory() -> None:
 def test_what_a_call_reaches_stays_memory() -> None:
     word: Place = (16, False, "i64")
     assert [variables([(False, word, False)], called=at) for at in (8, 12, 16, 20, 24)] == [0, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["handed", "stored"])
+def test_what_calls_may_reach_of_which_no_trace_tells_stays_memory(stored: bool) -> None:
+    """What lies behind a pointer that they are handed, or may find in memory: ripgrep's regular expressions hand a local on
+    to a function that is not traced, which found nothing in it."""
+    at, pointer, inner = 0x400, Val(40, "i64"), Val(41, "i64")
+    plain = frame_loop([(True, (4 * k, False, "i64"), False) for k in (2, 4, 6)], 4, True)
+    made = LetLinear(pointer, Linear(8, ((STACK, 1),)), Origin(0x380))
+    further = LetLinear(inner, Linear(8, ((pointer, 1),)), Origin(0x381))
+    kept: Item = Store("i64", address((OUT, False, "i64")), inner, Origin(0x382))
+    call = OpaqueCall(None, Imm("i64", 0x9000), None, () if stored else ((Gpr(7), inner),), Origin(at))
+    lifted = replace(plain, body=(made, further, *((kept,) if stored else ()), call, *plain.body))
+    assert handed_from(lifted, STACK, ()) is None
+    assert handed_from(lifted, STACK, {at}) == 16
+    trace = interpreted(plain, {Gpr(4): ENTRY}, SmallMemory(bytes(MEMORY_BYTES)))
+    for unseen, left in (((), 0), ((at,), 2)):
+        found = frame_variables(lifted, Evidence.of(trace, ()), unseen)
+        (loop,) = (item for item in found.body if isinstance(item, LiftedLoop))
+        assert len(list(accesses(loop.body))) == left
 
 
 def test_what_a_function_never_wrote_stays_memory() -> None:
