@@ -124,8 +124,9 @@ def page(everything: Sequence[str], drawn: Sequence[str], rest: Sequence[str]) -
         "",
         f"Written by `make field` (`benchmarks/field/field.py`). {len(everything)} programs are in the list.",
         f"Of each three in a row one is drawn with seed {SEED} and held back: {', '.join(drawn)}.",
-        "`samples` is the part of the program's samples in the region studied, `gain` the speedup of the layout advised",
-        "or, where none is, of the best one measured, with its interval; `seconds` are those of the whole run of `trace`.",
+        "`samples` is the part of the program's samples in the region studied, `gain` what the verdict claims with every",
+        "doubt: of the layout advised or, where none is, of the one that comes nearest to a gain; `seconds` are those of",
+        "the whole run of `trace`.",
         *part("Programs to develop with", summary(others, rest)),
         *part("Held back", summary(drawn, rest)),
     ]

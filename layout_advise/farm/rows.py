@@ -49,6 +49,8 @@ def of_report(row: FarmRow, report: Report) -> FarmRow:
     verdict = hotspot.verdict
     speedups = [(one.id, one.speedup) for one in hotspot.candidates if one.speedup is not None]
     best = max(speedups, key=lambda one: (one[0] == verdict.candidate, one[1].median), default=None)
+    if verdict.interval is not None and (told := verdict.candidate or verdict.about) is not None:
+        best = told, verdict.interval
     return msgspec.structs.replace(
         row,
         symbol=hotspot.name or hotspot.symbol,

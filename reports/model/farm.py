@@ -16,8 +16,9 @@ report. ``lost``: the machine's worker died."""
 class FarmRow(msgspec.Struct, frozen=True, kw_only=True):
     """One run on one machine. ``run`` names it (program, input and flags); ``digest`` is of all that the run depends on,
     ``why`` one line where there is no report. ``share`` is the part of the program's samples (0 to 1) in the regions with a
-    measured answer, or, where the one told first has none, in that; ``gain`` the advised layout's speedup, or that of the
-    best one measured, ``lo`` to ``hi`` its interval. Times in seconds: ``prepare_seconds`` for fetching, building and making
+    measured answer, or, where the one told first has none, in that; ``gain`` what the verdict claims, from ``lo`` to ``hi``
+    with every doubt, of the advised layout or of the one that comes nearest to a gain; where it claims nothing, the best
+    speedup measured. Times in seconds: ``prepare_seconds`` for fetching, building and making
     the input (0 where these were there), ``seconds`` for ``trace`` or, natively, the program."""
 
     run: str

@@ -9,6 +9,7 @@ import msgspec
 
 from layout_advise.farm.rows import of_report
 from layout_advise.farm.summary import blockers, comparisons, summary, totals
+from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.farm import decode_farm, encode_farm
 from layout_advise.reports.pages import farm_pages
 from tests.support.farm_lists import row
@@ -94,4 +95,9 @@ def test_a_row_takes_the_hotspot_with_most_samples_and_the_advised_layout() -> N
     assert chosen.speedup is not None
     assert (found.action, found.reason) == (hotspot.verdict.action, hotspot.verdict.reason)
     assert (found.candidate, found.gain) == (chosen.id, round(chosen.speedup.median, 3))
+    open_ = Interval(0.9, 0.8, 1.02, None)
+    kept = msgspec.structs.replace(hotspot.verdict, action="keep", candidate=None, about="c9", interval=open_)
+    given = msgspec.structs.replace(given, hotspots=(msgspec.structs.replace(hotspot, verdict=kept),))
+    told = of_report(row(), given)
+    assert (told.candidate, told.gain, told.lo, told.hi) == ("c9", 0.9, 0.8, 1.02)
     assert of_report(row(), msgspec.structs.replace(given, hotspots=())) == row()
