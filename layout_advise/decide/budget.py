@@ -58,7 +58,7 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
             *_counting(one, around),
             *_place(one, timings, around),
             *_promise(one, results),
-            *_read_again(one, timings, around),
+            *read_again(one, timings, around),
             *(_vectors(one, slowed, timings, around.mode) if slowed is not None else ()),
             *_indices(one, timings, around),
         ]
@@ -190,7 +190,7 @@ def _promise(one: Measured, results: Sequence[Measured]) -> list[Doubt]:
     return [Doubt("promises", other.speedup.lo, one.counted.hi, "with `restrict`, which tells the compiler more")]
 
 
-def _read_again(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
+def read_again(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
     """The least gain of a source in the layout that reads again after each store to another array, as a compiler cannot tell
     arrays behind pointers apart, though it can the members of a record; a mock-up keeps what the machine code has read once
     (``docs/decisions/0132``)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, with_doubts
+from layout_advise.decide.budget import Circumstances, nearest_mode, place_doubts, read_again, with_doubts
 from layout_advise.decide.decision import Decision, as_fast, measured, shown_faster, unrolled_nearer
 from layout_advise.decide.live import Settled, lived, settled
 from layout_advise.decide.machine_code import may_tell, with_code, worth_a_look
@@ -254,8 +254,8 @@ def _confirmed(now: _Results, context: VerdictContext, verdict: Verdict) -> Aski
 
 
 def _nothing_won(now: _Results, decision: Decision, context: VerdictContext) -> Asking[Decision]:
-    """Measures layout and vector instructions each by themselves, of the best candidate, and whether that loses only
-    where its code happens to lie, where it was timed at one place."""
+    """Measures layout and vector instructions each by themselves, of the best candidate, whether that loses only where its
+    code happens to lie, where it was timed at one place, and what a source of it may lose that reads again."""
     best = max((r for r in now.results if r.speedup), key=lambda r: r.speedup.median if r.speedup else 0.0, default=None)
     if best is None or best.speedup is None or TIMING.slow_part * best.speedup.hi < 1.0:  # nothing there to be explained
         return decision
@@ -264,10 +264,15 @@ def _nothing_won(now: _Results, decision: Decision, context: VerdictContext) -> 
     again = yield from measure_again(request)
     if again is None:
         return decision
+    found = [*read_again(best, again.timings, now.around)]
+    found += place_doubts(best, again.timings, now.around) if doubted else ()
+    results = tuple(replace(r, doubts=(*r.doubts, *found)) if r.name == best.name else r for r in now.results)
+    now = replace(now, results=results)
+    if found and not doubted:
+        wider, before = _verdict(now, context), decision.verdict
+        same = (wider.action, wider.about, wider.reason) == (before.action, before.about, before.reason)
+        decision = replace(decision, verdict=wider if same else before, results=now.results)
     if doubted:
-        found = place_doubts(best, again.timings, now.around)
-        results = tuple(replace(r, doubts=(*r.doubts, *found)) if r.name == best.name else r for r in now.results)
-        now = replace(now, results=results)
         now = yield from _by_code(now, _verdict(now, context), context)  # which is timed at other places, too
         while noise_decides(now.results, verdict := _verdict(now, context), context):
             more = yield from _more_code(now, context)

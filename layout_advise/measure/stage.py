@@ -231,16 +231,17 @@ def time_built(
     restores: int | None = None,
 ) -> TimedAgain | None:
     """Times a candidate and what it is compared with, as ``built`` anew: the winner, or in ``restores`` processes only one
-    that has not won; that one only where it shows something new, builds without vectors or at other places. None where it
-    is not among what is built. ``unrolled``: the identity that was not rerolled counts as the identity."""
+    that has not won; that one only where it shows something new, builds without vectors, at other places, or that read
+    again what a source might. None where it is not among what is built. ``unrolled``: the identity that was not rerolled
+    counts as the identity."""
     variants = times.contest.built_again(variant, built)
     if variants is None:
         return None
     if restores is None:
         return TimedAgain(times_again(times.bench, variants, unrolled, first, mode), has_vectors(variants))
-    variants = [v for v in variants if v.name not in (IDENTITY_BLOCKS, variant.reread)]
+    variants = [v for v in variants if v.name != IDENTITY_BLOCKS]
     vectors = has_vectors(variants)
-    if not vectors and not any(v.name in variant.elsewhere for v in variants):
+    if not vectors and not any(v.name in (*variant.elsewhere, variant.reread) for v in variants):
         return None
     timings = times.bench.measure(variants, "measuring the best layout again", restores, drop=False)
     return TimedAgain(timings.exchanged(IDENTITY, IDENTITY_UNROLLED) if unrolled else timings, vectors)

@@ -168,7 +168,7 @@ def contest(
         assert best == candidate
         further = (*best.elsewhere, *IDENTITY.elsewhere)
         wanted = [best, *names, LAYOUT_SCALAR, *(n for n in further if places and n in times)]
-        wanted += [IDENTITY_BLOCKS] if IDENTITY_BLOCKS in times else []
+        wanted += [n for n in (IDENTITY_BLOCKS, best.reread) if n in times]
         return {n: Path(str(n)) for n in wanted if vectors or n not in (SCALAR, LAYOUT_SCALAR)}
 
     entrant = Entrant(candidate, "store it", "verified", Path(str(candidate)), blocked=blocked)

@@ -372,3 +372,16 @@ def test_a_layout_that_gains_at_another_place_is_no_reason_to_keep_the_present_o
     decision = contest(monkeypatch, {**TIMES, **moved(layout, (1000.0, 1010.0, 1005.0)), C1: 1000.0}, vectors=False)
     assert decision.verdict.reason == said
     assert ablation(decision) is None
+
+
+def test_what_a_source_may_read_again_widens_what_is_told_of_the_best_layout_that_is_not_advised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """rebound's arrays: told 0.86 (0.85 to 0.87), by hand they run 0.81 times as fast."""
+    plain = contest(monkeypatch, {**TIMES, C1: 1100.0}, vectors=False)
+    wider = contest(monkeypatch, {**TIMES, C1: 1100.0, C1.reread: 1300.0}, vectors=False)
+    for decision, lo in ((plain, 1 / 1.1), (wider, 1 / 1.3)):
+        assert (decision.verdict.action, decision.verdict.about) == ("keep", "c1")
+        assert decision.verdict.interval is not None
+        assert decision.verdict.interval.lo == pytest.approx(lo, rel=0.03)
+        assert decision.verdict.interval.hi == pytest.approx(1 / 1.1, rel=0.03)
