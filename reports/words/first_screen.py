@@ -124,13 +124,14 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
     waiting = f", waits {hotspot.waits:.0%} of its time" if quantities.waits_much(hotspot.waits) else ""
     yield Mark("◔", f"{hotspot.share:.0%} of samples{waiting}".replace("%", " %"))
     checks = report.quality.checks
-    failed = sum(not check.ok for check in checks)
+    failed = [check for check in checks if not check.ok]
     if failed:
-        effects = {effect_of(check, report) for check in checks if not check.ok}
+        effects = {effect_of(check, report) for check in failed}
         known = effects <= set(reason_words.NO_MATTER) and len(effects) == 1
-        some = f"{failed} of {len(checks)} checks"
+        some = f"{len(failed)} of {len(checks)} checks"
         if effects == {reason_words.IN_THE_INTERVAL}:
-            yield Mark("±", f"the interval holds what {some} found")
+            held = reason_words.HELD.get(failed[0].id) if len(failed) == 1 else None
+            yield Mark("±", f"the interval holds {held} ({some})" if held else f"the interval holds what {some} found")
         else:
             yield Mark("!", f"{some} failed, {effects.pop()}" if known else f"{some} failed", None if known else False)
 

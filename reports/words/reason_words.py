@@ -92,6 +92,13 @@ def clause(reason: str) -> str:
 IN_THE_INTERVAL = "already in the interval"
 NOTHING_TIMED = "no layout was timed, so it does not matter"
 NO_MATTER = (IN_THE_INTERVAL, NOTHING_TIMED)
+HELD = {
+    "noise-floor": "how much the original varies",
+    "identity": "what the mock-up's form costs",
+    "in-situ": "the program's own times",
+    "other-data": "what calls on other data take",
+}
+"""What the interval holds where only this check is not ok."""
 """The effects of checks that change nothing in what is said."""
 CHECK_EFFECTS = {
     "noise-floor": IN_THE_INTERVAL,

@@ -282,7 +282,10 @@ def test_offsets_as_pahole_prints_them() -> None:
 
 def test_failed_checks_say_whether_they_matter() -> None:
     shown = report()
-    assert first_screen(shown, shown.hotspots[0]).evidence[-1].text == "the interval holds what 1 of 2 checks found"
+    assert (
+        first_screen(shown, shown.hotspots[0]).evidence[-1].text
+        == "the interval holds the program's own times (1 of 2 checks)"
+    )
     rejected = told(Verdict("keep", None, None, "no-rule-applies", "Keep it: so."), candidate(2, None))
     (hotspot,) = rejected.hotspots
     assert first_screen(rejected, hotspot).evidence[-1].text.endswith("failed, no layout was timed, so it does not matter")
