@@ -1,4 +1,4 @@
-"""Where a frame may be reached by calls of which no trace tells: by the pointers into it that are handed on."""
+"""The part of a frame that calls of which no trace tells may reach: behind the pointers into it that are handed on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _pointers(lifted: Lifted, rsp: Val) -> Mapping[Operand, int]:
 
 
 def _made(item: Item, known: Mapping[Operand, int]) -> Iterator[tuple[Operand, int]]:
-    """What an item makes of pointers that are known."""
+    """Yields the pointers that an item makes of those that are known."""
     if isinstance(item, LetLinear):
         found = [known[atom] for atom, coefficient in item.linear.terms if coefficient == 1 and atom in known]
         yield from ((item.value, distance + signed(item.linear.const)) for distance in found)
