@@ -167,6 +167,9 @@ def kernel_text(
     for hidden in writer.hidden.values():
         lines.append(f"    int64_t {hidden} = 0;")
         lines.append(f"    LA_UNKNOWN({hidden});")
+    entered_slots = sorted({slot for one in writer.context.entered.values() for slot in range(one.slot, one.end)})
+    given = ((writer.entered_name(slot), slot) for slot in entered_slots)
+    lines += [f"    const int64_t {name} = entered[{slot}];" for name, slot in given if name in mentioned]
     brought = writer.context.brought.items()
     lines += [f"    const int64_t {writer.brought_name(value)} = entered[{one.slot}];" for value, one in brought]
     lines += _kept(writer)
@@ -222,7 +225,7 @@ def enter_text(
     lines = [f"LA_EXPORT const uint32_t la_entered = {slots};"]
     lines.append("LA_EXPORT void la_enter(const struct la_context *context, int64_t *entered)")
     lines.append("{")
-    for one in entered:
+    for one in {one.slot: one for one in entered}.values():
         structure = one.site.relayout.structure
         lines.append("    {")
         start = one.site.offset.const % (1 << 64)

@@ -67,7 +67,7 @@ class SiteIndices(Text):
         if structure.id not in self.context.pieces:
             return None
         if site.number in self.context.entered:
-            return f"entered[{self.context.entered[site.number].slot}]"
+            return self.entered_name(self.context.entered[site.number].slot)
         if site.number in self.context.links.sites:
             (atom, _), *_ = site.offset.terms
             return self.code(atom, structure, self.context.links.shifts.get(atom, 0))
@@ -201,13 +201,13 @@ class SiteIndices(Text):
         """The digits at a site that the call brings along."""
         self.take_for_granted(entered.site)
         for k in range(len(entered.site.relayout.structure.dims)):
-            self.put(f"const int64_t {self.digit(entered.site.number, k)} = entered[{entered.slot + k}];")
+            self.put(f"const int64_t {self.digit(entered.site.number, k)} = {self.entered_name(entered.slot + k)};")
         self.enter_inside(entered)
 
     def enter_inside(self, entered: Entered) -> None:
         """Tells whether the pointer is one into the structure, which the call brings along where it is not sure."""
         if entered.inside is not None:
-            self.put(f"const int {self.inside(entered.site)} = (int)entered[{entered.inside}];")
+            self.put(f"const int {self.inside(entered.site)} = (int){self.entered_name(entered.inside)};")
 
     def inside(self, site: Site) -> str:
         """The name of whether the pointer that a site starts from is one into the structure."""

@@ -201,6 +201,10 @@ class Text:
         one = self.context.brought.get(operand) if isinstance(operand, Val) else None
         return one.structure if one is not None else None
 
+    def entered_name(self, slot: int) -> str:
+        """The name of a number that the call brings along, in a variable from its begin on, as an argument of a source."""
+        return self.given.of(("entered", slot), f"entered_{slot}")
+
     def brought_name(self, value: Val) -> str:
         """The name of a code that the call brings along."""
         return self.given.of(("brought", value), f"brought_{value.number}")

@@ -118,16 +118,19 @@ def entry_registers(lifted: Lifted) -> dict[Val, int]:
 
 
 def entered_sites(plan: RemapPlan, lifted: Lifted) -> Mapping[int, Entered]:
-    """By its number each site that starts from nothing but a pointer in a general register at the entry."""
+    """By its number each site that starts from nothing but a pointer in a general register at the entry. Those that start
+    from the same place share their numbers."""
     registers = entry_registers(lifted)
     found: dict[int, Entered] = {}
+    known: dict[object, int] = {}
     slot = 0
     for site in (site for sites in plan.sites.values() for site in sites):
         terms = site.offset.terms
         atom = terms[0][0] if len(terms) == 1 and terms[0][1] == 1 else None
         if not isinstance(atom, Val) or atom not in registers:
             continue
-        one = Entered(site, registers[atom], slot)
+        start = (atom, site.offset.const, site.relayout.structure.id, site.tested)
+        one = Entered(site, registers[atom], known.get(start, slot))
         if one.end <= MOST_ENTERED:
-            found[site.number], slot = one, one.end
+            found[site.number], known[start], slot = one, one.slot, max(slot, one.end)
     return found

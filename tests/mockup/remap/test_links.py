@@ -206,3 +206,19 @@ def test_a_link_is_compared_with_what_stays_the_same_by_its_code(kind: str, end:
     assert case.run(chosen, "plain")[0] == case.expected
     found, done = case.run(chosen, "check", check=True)
     assert (found, done.mismatches) == (case.expected, 0)
+
+
+@pytest.mark.parametrize("kind", ["compact", "soa"])
+def test_accesses_through_one_pointer_share_the_index_that_a_call_brings_along(kind: str, tmp_path: Path) -> None:
+    """bullet's bodies are handed on by reference: each access had an index of its own, and beyond 64 made it in the call."""
+    case, shape = nodes(LESSER, FLAGS["O2"], tmp_path)
+    case.integers = [case.integers[0], case.integers[0] + 32 * 3, case.integers[2]]
+    case.prepare()
+    chosen = candidate(relayout(shape, kind))
+    made = emit(case.lifted, chosen, case.trace, case.structures)
+    starts = set(re.findall(r"context->in\.gpr\[(\d+)\] \+", made.text))
+    codes = re.findall(r"entered\[\d+\] = la_code_of", made.text)
+    assert f"la_entered = {len(starts) + len(codes)};" in made.text
+    assert starts == {"6", "7"}
+    assert made.text.count(" = entered[0];") == 1
+    assert case.run(chosen, "plain")[0] == case.expected
