@@ -167,31 +167,6 @@ def test_bytes_that_are_accessed_as_numbers_are_room_for_these(
     assert all(field.bytes >= min(4, element) for field in found.structure.fields)
 
 
-BLOCKS = Declared("block", 16, (*(Member(f"room[{k}]", k, 1, "char") for k in range(16)),), (), 16)
-
-
-@pytest.mark.parametrize(
-    ("accesses", "fields"),
-    [
-        ([(0, 8), (8, 8)], [("room[0..7]", 0, 8), ("room[8..15]", 8, 8)]),
-        ([(0, 8), (8, 4)], [("room[0..7]", 0, 8), ("room[8..11]", 8, 4)]),
-        ([(0, 8), (8, 1), (9, 1)], [("room[0..7]", 0, 8), ("room[8]", 8, 1), ("room[9]", 9, 1)]),
-        ([(0, 8), (4, 8)], [("room[0..3]", 0, 4), ("room[4..7]", 4, 4), ("room[8..11]", 8, 4)]),
-        ([(0, 16)], [(f"room[{k}]", k, 1) for k in range(16)]),
-    ],
-    ids=["words", "a shorter one", "bytes beside", "overlapping", "a vector"],
-)
-def test_declared_bytes_that_are_accessed_as_words_are_no_fields_of_their_own(
-    accesses: list[tuple[int, int]], fields: list[tuple[str, int, int]]
-) -> None:
-    """mawk's pool of blocks (``char dummy[8]``) has pointers in it, and layouts that took these apart were measured."""
-    shape = MemoryObjectShape("s0", "pool", BLOCK_AT, 640, type="block")
-    uses = [Access(stream(BLOCK_AT + at, (16, 40)), size) for at, size in accesses]
-    found = derive_structure(shape, uses, BLOCKS, record=16)
-    check_exact(found, uses)
-    assert [(f.name, f.offset, f.bytes) for f in found.structure.fields] == fields
-
-
 PIXEL = Declared("pixel", 16, tuple(Member("rgba"[k], 4 * k, 4, "float") for k in range(4)), (), 16)
 
 

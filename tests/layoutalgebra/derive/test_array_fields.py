@@ -1,4 +1,4 @@
-"""Arrays in the elements of a structure that are one field, as one access reaches many of their numbers."""
+"""Arrays in the elements of a structure that are one field: one access reaches many of their numbers, or all of a word."""
 
 from __future__ import annotations
 
@@ -75,3 +75,28 @@ def test_its_declaration_is_that_of_an_array() -> None:
     structure = derived([USED, reaching(80)]).structure
     assert f"float coef[{NUMBERS}];" in declare_structure(structure)
     assert Field("coef", 4, 400, "float[100]").place == range(4, 404)
+
+
+BLOCKS = Declared("block", 16, (*(Member(f"room[{k}]", k, 1, "char") for k in range(16)),), (), 16)
+
+
+@pytest.mark.parametrize(
+    ("accesses", "fields"),
+    [
+        ([(0, 8), (8, 8)], [("room[0..7]", 0, 8), ("room[8..15]", 8, 8)]),
+        ([(0, 8), (8, 4)], [("room[0..7]", 0, 8), ("room[8..11]", 8, 4)]),
+        ([(0, 8), (8, 1), (9, 1)], [("room[0..7]", 0, 8), ("room[8]", 8, 1), ("room[9]", 9, 1)]),
+        ([(0, 8), (4, 8)], [("room[0..3]", 0, 4), ("room[4..7]", 4, 4), ("room[8..11]", 8, 4)]),
+        ([(0, 16)], [(f"room[{k}]", k, 1) for k in range(16)]),
+    ],
+    ids=["words", "a shorter one", "bytes beside", "overlapping", "a vector"],
+)
+def test_declared_bytes_that_are_accessed_as_words_are_no_fields_of_their_own(
+    accesses: list[tuple[int, int]], fields: list[tuple[str, int, int]]
+) -> None:
+    """mawk's pool of blocks (``char dummy[8]``) has pointers in it, and layouts that took these apart were measured."""
+    shape = MemoryObjectShape("s0", "pool", BLOCK_AT, 640, type="block")
+    uses = [Access(stream(BLOCK_AT + at, (16, 40)), size) for at, size in accesses]
+    found = derive_structure(shape, uses, BLOCKS, record=16)
+    check_exact(found, uses)
+    assert [(f.name, f.offset, f.bytes) for f in found.structure.fields] == fields
