@@ -91,9 +91,12 @@ def _is_behind(one: Measured, other: Measured, timings: Timings, around: Circums
 
 
 def _caches(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
-    """Warm and flushed caches, where the program's calls are neither, or find other data in the caches."""
-    counted = one.counted
-    if counted is None or (around.alike and not timings.lesser):
+    """Warm and flushed caches, where the program's calls are neither, or find other data in the caches. Calls that take less
+    in the program than repeated with warm caches do not find flushed ones."""
+    counted, told = one.counted, around.in_situ_ns
+    repeated = timings.nanoseconds(ORIGINAL)
+    less = around.mode == "steady" and told and repeated and told < repeated
+    if counted is None or (not timings.lesser and (around.alike or less)):
         return []
     ends = [r for mode in get_args(Mode) if (r := timings.ratio(ORIGINAL, one.name, mode)) is not None]
     lo = min([counted.lo, *(r.lo for r in ends)])

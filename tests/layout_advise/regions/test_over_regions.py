@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.reasons import Reason
 from layout_advise.regions.over_regions import over_regions, with_regions
-from layout_advise.reports.model.candidate import Interval
+from layout_advise.reports.model.candidate import BudgetTerm, Interval
 from layout_advise.reports.model.hotspot import HotspotReport, Verdict
 from layout_advise.reports.words.headline import program_gain
 from tests.support.command import advise
@@ -74,6 +74,16 @@ def test_a_region_that_does_not_use_the_structure_stays_as_it_is() -> None:
     judged = with_regions(density, (row,))
     assert (judged.verdict.candidate, judged.verdict.gain) == ("c1", 3.0)
     assert with_regions(other, (row,)) == other
+
+
+def test_what_a_source_reads_again_is_in_the_program_s_gain() -> None:
+    density, drift = region("density", {1: 3.0}), region("drift", {1: 1.2})
+    doubts = BudgetTerm("promises", 0.8, 1.2, "read again"), BudgetTerm("caches", 0.5, 3.0, "flushed")
+    told = tuple(msgspec.structs.replace(c, error_budget=doubts) for c in drift.candidates)
+    (row,) = over_regions((density, msgspec.structs.replace(drift, candidates=told)), (0.6, 0.4), ("c1",))
+    assert row.program is not None
+    assert row.program.lo == pytest.approx(1 / (0.6 / 2.98 + 0.4 / 0.8))
+    assert row.program.median == pytest.approx(1 / (0.6 / 3 + 0.4 / 1.2))
 
 
 TWO = r"""

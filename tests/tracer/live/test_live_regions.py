@@ -77,7 +77,7 @@ def trial(program: Path, tmp_path: Path) -> Build:
         at = load_base + (entry.exits[0] if entry.exits else entry_of(program, PUSH)).address
         own = {PUSH: [], PULL: ["-DPULL"], SWEEP: [f"-DSWEEP={at:#x}"], AROUND: [f"-DAROUND={at:#x}"]}[name]
         given = [f"-DBASE={base:#x}", f"-DCOUNT={count}", "-DTRAP=-1", "-DWRONG=0", *own, *flags]
-        out = tmp_path / f"{name}.so"
+        out = tmp_path / f"{name}{len(list(tmp_path.iterdir()))}.so"  # builds of one test beside each other
         source = HERE / "two_mockup.c"
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", f"-I{SOURCES}", *given, "-o", out, source], check=True)
         guarded = tuple((number, known[number], known[number]) for number in (RDI, RSI))
@@ -116,10 +116,10 @@ def test_calls_of_both_run_as_mock_ups_and_the_program_does_the_same(trial: Buil
 
 @pytest.mark.parametrize("name", [PUSH, PULL])
 def test_a_wrong_mock_up_of_either_is_seen(trial: Build, name: str) -> None:
-    one = trial(flags=["-DWRONG=1"]) if name == PULL else trial(names=(PULL, PUSH))
-    wrong = trial(flags=["-UWRONG", "-DWRONG=1"])
-    regions = tuple(w if w.entry.symbol == name else r for w, r in zip(wrong.regions, one.regions, strict=True))
-    tried = replace(one, regions=regions)
+    one, wrong = trial(), trial(flags=["-UWRONG", "-DWRONG=1"])
+    mixed = tuple(w if w.entry.symbol == name else r for w, r in zip(wrong.regions, one.regions, strict=True))
+    assert [region.entry.symbol for region in mixed] == [PUSH, PULL]
+    tried = replace(one, regions=mixed)
     assert not tried.same(tried.run()[0])
 
 
