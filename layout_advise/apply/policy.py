@@ -26,6 +26,8 @@ class ApplyPolicy:
     """A call that takes so many times as long as it usually does, in the other processes, was interrupted ..."""
     interrupted_ns: float = 100.0
     """... where it is so many ns more."""
+    format_seconds: float = 60.0
+    """So long formatting a file may take."""
     largest_tree: int = 2_000_000_000
     """Bytes of a source tree that is copied."""
     build_seconds: float = 1800.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from layout_advise.apply import trees
+from layout_advise.apply.formatted import format_changed
 from layout_advise.apply.macros import Make, rewritten
 from layout_advise.apply.rewrite.aligned import GIVEN
 from layout_advise.apply.rewrite.arrays.dimensions import turned
@@ -40,7 +41,8 @@ class ApplyRequest:
 @dataclass(frozen=True, slots=True)
 class Applied:
     """The outcome: a patch and the files that it changes (paths in the tree). ``ran``: built and run, with the same
-    output. ``references``: for each record that is split the names of what stands for pointers to it."""
+    output. ``references``: for each record that is split the names of what stands for pointers to it. ``unformatted``: why
+    a file is not formatted as the project asks for."""
 
     patch: str
     changed: tuple[Path, ...]
@@ -48,6 +50,7 @@ class Applied:
     ran: bool
     achieved: Achieved | None
     references: tuple[tuple[str, ...], ...] = ()
+    unformatted: str = ""
 
 
 class RefusedSourceError(SourceError):
@@ -73,9 +76,10 @@ def apply(request: ApplyRequest, work: Path) -> Applied:
         changed |= _turned(request, array, new)
     if not changed:
         raise SourceError("nothing to change", "the source has this layout already", "")
+    unformatted = format_changed(request.tree, new, sorted(changed))
     patch = trees.patch(request.tree, new, sorted(changed))
     texts = {path: (new.root / path).read_bytes().decode("latin-1") for path in sorted(changed)}
-    applied = Applied(patch, tuple(sorted(changed)), texts, False, None, tuple(references))
+    applied = Applied(patch, tuple(sorted(changed)), texts, False, None, tuple(references), unformatted)
     if not request.tree.build:
         return applied
     old = trees.copied(request.tree, work / "old")

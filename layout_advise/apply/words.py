@@ -23,6 +23,8 @@ def lines(layout: WantedLayout, applied: Applied, patch: Path | None) -> Iterato
     added = sum(line.startswith("+") and not line.startswith("+++") for line in applied.patch.splitlines())
     files = f"{len(applied.changed)} file{'s' if len(applied.changed) > 1 else ''}"
     yield f"patch: {patch if patch is not None else 'on standard output'} ({files}, {added} new lines)"
+    if applied.unformatted:
+        yield f"not formatted as its .clang-format asks for: {applied.unformatted}"
     if not applied.ran:
         yield "not built and not run: give the project's command with --build"
         return
