@@ -24,7 +24,9 @@ class Refusal:
 
 
 class SourceProgram:
-    """An index over the nodes of all units. A header that several units include is there several times."""
+    """An index over the nodes of all units, by USR: what is named in ``uses`` and, of records, in ``members``, and what is
+    declared in ``functions``, ``declared`` and, of records, in ``fields``. A header that several units include is there
+    several times."""
 
     def __init__(self, units: Sequence[TranslationUnit]) -> None:
         self.units = tuple(units)
@@ -33,6 +35,8 @@ class SourceProgram:
         self.uses: defaultdict[str, list[Syntax]] = defaultdict(list)
         self.functions: dict[str, Syntax] = {}
         self.declared: defaultdict[str, list[Syntax]] = defaultdict(list)
+        self.fields: defaultdict[str, list[Syntax]] = defaultdict(list)
+        self.members: defaultdict[str, list[Syntax]] = defaultdict(list)
         for unit in units:
             self.texts.update(unit.texts)
             for top in unit.declarations:
@@ -41,6 +45,10 @@ class SourceProgram:
     def _index(self, node: Syntax) -> None:
         if node.refers and node.kind in ("DECL_REF_EXPR", "CALL_EXPR"):
             self.uses[node.refers].append(node)
+        if node.refers and node.kind == "MEMBER_REF_EXPR":
+            self.members[node.refers].append(node)
+        if node.kind == "FIELD_DECL":
+            self.fields[node.declares].append(node)
         if node.declares and node.defines and node.kind in ("FUNCTION_DECL", "CXX_METHOD", "DESTRUCTOR"):
             self.functions[node.declares] = node
         if node.declares and node.kind in ("FUNCTION_DECL", "VAR_DECL", "STRUCT_DECL", "CLASS_DECL", "UNION_DECL"):

@@ -93,8 +93,8 @@ def test_lines_that_are_only_removed_change_nothing_else(tmp_path: Path) -> None
     (tmp_path / "new").mkdir()
     fewer = PROGRAM.replace("  free(all);\n", "")
     (tmp_path / "new" / "app.c").write_text(fewer)
-    trees = (SourceTree(tmp_path / name, Path("app"), Path(), "") for name in ("tree", "new"))
-    assert not format_changed(*trees, [Path("app.c")])
+    old, new = (SourceTree(tmp_path / name, Path("app"), Path(), "") for name in ("tree", "new"))
+    assert not format_changed(old, new, [Path("app.c")])
     assert (tmp_path / "new" / "app.c").read_text() == fewer
 
 

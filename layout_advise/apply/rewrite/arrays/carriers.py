@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from layout_advise.apply.rewrite.arrays.uses import ArrayUse, extents_of, is_size_of, use_of
@@ -14,11 +15,12 @@ HINT = "choose another layout with --candidate"
 
 
 def array_called(program: SourceProgram, name: str, lengths: tuple[int, ...]) -> Syntax:
-    """The one array with that name and as many dimensions as it has ``lengths``, each at least so long. Raises SourceError
-    where there is none, or several."""
-    own = name.rpartition("::")[2]
+    """The one array with that name (``table``, ``grid::table``; of a member ``g->table``, ``all.g.table``) and as many
+    dimensions as it has ``lengths``, each at least so long. Raises SourceError where there is none, or several."""
+    *_, own = re.split(r"::|->|\.", name)
+    among = program.fields if re.search(r"->|\.", name) else program.declared
     declared = [
-        node for nodes in program.declared.values() for node in nodes if node.kind == "VAR_DECL" and node.name == own
+        node for nodes in among.values() for node in nodes if node.kind in ("VAR_DECL", "FIELD_DECL") and node.name == own
     ]
     found = {node.declares: node for node in declared if _has(extents_of(node.shape), lengths)}
     if len(found) == 1:
@@ -50,7 +52,8 @@ class Carriers:
         """Goes from mention to mention until no further parameter is found, then checks all of them."""
         left = list(self.usrs)
         while left:
-            for node in self.program.uses[left.pop()]:
+            usr = left.pop()
+            for node in (*self.program.uses[usr], *self.program.members[usr]):
                 use = use_of(self.program, node, self.rank)
                 self.uses.append(use)
                 if use.why:
@@ -91,7 +94,7 @@ class Carriers:
 
     def _is_carrier(self, node: Syntax) -> bool:
         node = peeled(node)
-        return node.kind == "DECL_REF_EXPR" and node.refers in self.usrs
+        return node.kind in ("DECL_REF_EXPR", "MEMBER_REF_EXPR") and node.refers in self.usrs
 
     def _check_calls(self, function: str, positions: set[int]) -> None:
         """A function that takes such an array must be called by name, and be given no other one."""

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from layout_advise.apply.rewrite.arrays.carriers import Carriers, array_called, parameters
+from layout_advise.apply.rewrite.arrays.members import NOTHING, seen_through_records
 from layout_advise.apply.rewrite.arrays.uses import extents_of
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram
 from layout_advise.apply.rewrite.rewrite import Rewritten, outcome
 from layout_advise.apply.rewrite.syntax import Edit, Syntax, TranslationUnit, applied
 
-NOTHING = {"{0}", "{}", "{{0}}", "{0.0}", "{{0.0}}"}
-"""Initialisers that set all elements to zero."""
 SPECIAL = re.compile(r"\b(static|restrict|const|volatile)\b|\*")
 
 
@@ -25,6 +24,8 @@ def turned(units: Sequence[TranslationUnit], name: str, lengths: tuple[int, ...]
     array = array_called(program, name, lengths)
     carriers = Carriers(program, {array.declares}, len(order))
     carriers.follow()
+    if array.kind == "FIELD_DECL":
+        carriers.refusals.update(seen_through_records(program, array))
     found = _Turned(program, carriers, order, array)
     found.declarations()
     found.subscripts()
@@ -50,13 +51,16 @@ class _Turned:
 
     def declarations(self) -> None:
         """The brackets of all declarations of the arrays and of parameters that they are handed on in."""
-        own = {node for usr in self.carriers.usrs for node in self.program.declared.get(usr, ())}
+        own = {node for usr in self.carriers.usrs for node in self._declared(usr)}
         for function, positions in self.carriers.parameters.items():
             for declared in self.program.declared.get(function, ()):
                 taken = parameters(declared)
                 own |= {taken[k] for k in positions if k < len(taken)}
         for node in own:
             self._declaration(node)
+
+    def _declared(self, usr: str) -> tuple[Syntax, ...]:
+        return (*self.program.declared.get(usr, ()), *self.program.fields.get(usr, ()))
 
     def _declaration(self, node: Syntax) -> None:
         brackets = self._brackets(node)
@@ -74,7 +78,7 @@ class _Turned:
 
     def _first_length(self, node: Syntax) -> str:
         """The length of the first dimension, for a declaration that does not tell it: by its name where that is known."""
-        for one in self.program.declared[self.array.declares]:
+        for one in self._declared(self.array.declares):
             brackets = self._brackets(one)
             name = brackets.texts[0].strip() if isinstance(brackets, _Brackets) and not brackets.pointer else ""
             if name.isidentifier() and re.search(rf"\b{name}\b", self.program.texts[node.file][: node.start]):

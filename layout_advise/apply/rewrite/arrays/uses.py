@@ -65,7 +65,7 @@ def is_size_of(program: SourceProgram, node: Syntax, usrs: frozenset[str]) -> bo
     if node.kind != "CXX_UNARY_EXPR" or not node.children or not program.text(node).startswith("sizeof"):
         return False
     inner = peeled(node.children[-1])
-    return inner.kind == "DECL_REF_EXPR" and inner.refers in usrs and inner.shape.form == "array"
+    return inner.kind in ("DECL_REF_EXPR", "MEMBER_REF_EXPR") and inner.refers in usrs and inner.shape.form == "array"
 
 
 def extents_of(shape: CType) -> tuple[int, ...]:

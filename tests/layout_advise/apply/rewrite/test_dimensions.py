@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
@@ -82,7 +83,8 @@ def turn(
     def make(units: Sequence[TranslationUnit]) -> Rewritten:
         return turned(units, name, lengths, order)
 
-    return macros.rewritten([SourceFile(folder / file, (), folder) for file in files if file.endswith(".c")], folder, make)
+    sources = [SourceFile(folder / file, (), folder) for file in files if file.endswith((".c", ".cpp"))]
+    return macros.rewritten(sources, folder, make)
 
 
 def turned_into(files: dict[str, str], name: str, folder: Path, lengths: tuple[int, ...], order: tuple[int, ...]) -> Path:
@@ -155,6 +157,119 @@ def test_declarations_of_other_forms_are_refused(tmp_path: Path) -> None:
         refused("#include <stdlib.h>\ndouble *grid;\nint main(void) { grid = malloc(96); return 0; }\n", tmp_path / "heap")
 
 
+MEMBERS = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+enum { ROWS = 4, COLUMNS = 3 };
+struct grid { int n; double at[ROWS][COLUMNS], sum; };
+struct world { struct grid inner[2]; int kind; };
+
+static double column(double (*from)[COLUMNS], int j)
+{
+    return from[0][j] + from[3][j];
+}
+
+static void fill(struct grid *g, double by)
+{
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            g->at[i][j] = by * i + j;
+}
+
+int main(void)
+{
+    static struct world all;
+    struct grid *g = malloc(2 * sizeof *g), zero = {0};
+    if (g == NULL)
+        return 1;
+    memset(g, 0, 2 * sizeof(struct grid));
+    fill(&g[1], 2.5);
+    g[0] = g[1];
+    memcpy(&all.inner[1], g, sizeof *g);
+    all.inner[1].at[2][1] += zero.at[1][2] + 0.5;
+    memcpy(zero.at, all.inner[1].at, sizeof zero.at);
+    printf("%g %g %zu\\n", column(zero.at, 1), all.inner[1].at[2][1], sizeof g->at / sizeof(double));
+    free(g);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["g->at", "all.inner.at", "zero.at"])
+def test_members(name: str, tmp_path: Path) -> None:
+    new = turned_into({"app.c": MEMBERS}, name, tmp_path, (4, 3), (1, 0))
+    text = (new / "app.c").read_text()
+    assert "double at[COLUMNS][ROWS], sum;" in text
+    assert "static double column(double (*from)[ROWS], int j)" in text
+    assert "g->at[j][i] = by * i + j;" in text
+    assert output(new, SANITIZED) == output(tmp_path / "old", SANITIZED)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("zero = {0}", "zero = {1, {{1}}, 2}", "an initialiser of struct grid"),
+        ("zero = {0}", "zero = {.at = {{1}}}", "an initialiser of struct grid"),
+        ("static struct world all;", "static struct world all = {{{1, {{1}}, 2}}, 3};", "an initialiser of struct "),
+        ("free(g);", "fwrite(g, sizeof *g, 1, stdout); free(g);", "struct grid * is taken as bytes"),
+        ("free(g);", "fwrite(&all, sizeof all, 1, stdout); free(g);", "struct world * is taken as bytes"),
+        ("free(g);", "double *d = (double *)g; d[1] = 2; free(g);", "struct grid * is taken as bytes"),
+        ("free(g);", "char own[999]; fill((struct grid *)own, 1); free(g);", "char *"),
+        ("memcpy(&all.inner[1], g, sizeof *g);", "memcpy(&all.inner[1], g, 56);", "memcpy takes a part of struct grid *"),
+        ("free(g);", "double *row = g->at[1]; row[0] = 1; free(g);", "a row of at is used as a whole"),
+    ],
+)
+def test_what_sees_the_order_in_records_is_refused(old: str, new: str, why: str, tmp_path: Path) -> None:
+    done = turn({"app.c": MEMBERS.replace(old, new)}, "g->at", tmp_path, (4, 3), (1, 0))
+    assert not done.texts
+    assert any(why in refusal.why for refusal in done.refusals), done.refusals
+
+
+def test_a_member_of_a_union_is_refused(tmp_path: Path) -> None:
+    main = "int main(void) { union grid g = {{{0}}}; return (int)g.at[1][2]; }\n"
+    union = f"union grid {{ double at[4][3]; char bytes[96]; }};\n{main}"
+    done = turn({"app.c": union}, "g.at", tmp_path / "union", (4, 3), (1, 0))
+    assert [refusal.why for refusal in done.refusals] == ["at is a member of a union"]
+
+
+CLASS = """#include <cstdio>
+struct Table {
+    double at[4][3] = {};
+    double sum(int j) const { return at[0][j] + this->at[3][j]; }
+    template <class T> void add(T by) { at[1][2] += by; }
+};
+struct Named : Table {
+    int kind = 2;
+};
+template <class T> double corner(const T &of) { return of.at[3][2]; }
+int main()
+{
+    Named one;
+    for (int row = 1; row < 3; row++)
+        one.at[row][row] = 3;
+    one.add(1.5);
+    const Named other = one;
+    std::printf("%g %g\\n", other.sum(1), other.at[1][2]);
+    return 0;
+}
+"""
+
+
+def test_members_of_classes(tmp_path: Path) -> None:
+    plain = CLASS.replace("template <class T> double corner(const T &of) { return of.at[3][2]; }\n", "")
+    done = turn({"app.cpp": plain}, "this->at", tmp_path / "old", (4, 3), (1, 0))
+    assert not done.refusals
+    (text,) = done.texts.values()
+    assert "double at[3][4] = {};" in text
+    assert "at[2][1] += by;" in text
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "app.cpp").write_text(text)
+    flags = ("-std=c++17", "-Wall", "-Wextra", "-fsanitize=address,undefined")
+    assert output(tmp_path / "new", flags) == output(tmp_path / "old", flags)
+    done = turn({"app.cpp": CLASS}, "this->at", tmp_path / "template", (4, 3), (1, 0))
+    assert [refusal.why for refusal in done.refusals] == ["a template uses at"]
+
+
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
     """A program that fills and reads an array in loops that are nested in any order, its lengths and a new order."""
@@ -168,12 +283,17 @@ def programs(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
     statements = draw(st.permutations([f"a{subscripts} += 3 * s + i;", f"s = s * 7 + a{shifted};", f"s ^= a{nested};"]))
     loops = draw(st.permutations([f"for (int {i} = 0; {i} < {n}; {i}++)" for i, n in zip(names, lengths, strict=True)]))
     body = " ".join(statements)
+    declared, member = f"static unsigned a{dims};\n", draw(st.booleans())
     if draw(st.booleans()):
         text = f"static unsigned walk(unsigned a{dims}, unsigned s) {{ {' '.join(loops)} {{ {body} }} return s; }}\n"
         text += "int main(void) { unsigned s = walk(a, 5);"
     else:
         text = f"int main(void) {{ unsigned s = 5; {' '.join(loops)} {{ {body} }}"
-    return f'#include <stdio.h>\nstatic unsigned a{dims};\n{text} printf("%u\\n", s); return 0; }}\n', lengths, order
+    if member:
+        declared = f"struct table {{ char kind; unsigned a{dims}; }};\nstatic struct table all;\n"
+        inside, _, main = text.rpartition("int main")
+        text = inside + "int main" + re.sub(r"\ba(?=[,[])", "all.a", main)
+    return f'#include <stdio.h>\n{declared}{text} printf("%u\\n", s); return 0; }}\n', lengths, order
 
 
 @settings(max_examples=25)
@@ -181,6 +301,6 @@ def programs(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
 def test_random_programs_print_the_same(tmp_path_factory: pytest.TempPathFactory, made: tuple[str, tuple, tuple]) -> None:  # type: ignore[type-arg]
     text, lengths, order = made
     folder = tmp_path_factory.mktemp("turned")
-    new = turned_into({"app.c": text}, "a", folder, lengths, order)
+    new = turned_into({"app.c": text}, "all.a" if "struct table" in text else "a", folder, lengths, order)
     flags = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-w")
     assert output(new, flags) == output(folder / "old", flags)
