@@ -38,8 +38,8 @@ def rewrite(units: Sequence[TranslationUnit], record: Syntax, target: Target, *,
     refusals |= set() if refusals else misplaced(target, record)
     if target.pooled:
         refusals |= set(pool.obstacles(program, target))
-        if program.in_cxx:
-            refusals.add(Refusal(record.file, record.line, "a pool of elements in C++"))
+        if by_types and any(field.apart for field in target.fields):
+            refusals.add(Refusal(record.file, record.line, "a member that is taken apart, in a pool in C++"))
     if by_types and any(field.bits for field in target.fields):
         refusals.add(Refusal(record.file, record.line, "bit fields, to which C++ has no references"))
     return outcome(program, edits, refusals)

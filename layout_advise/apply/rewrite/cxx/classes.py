@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from layout_advise.apply.rewrite.cxx.templates import templates
+from layout_advise.apply.rewrite.fields import NUMBER_BYTES
+from layout_advise.apply.rewrite.helpers import pool
 from layout_advise.apply.rewrite.target import FIRST_PAGE, FieldGroup, Target
 
 HEADERS = ("cstddef", "cstdint", "cstring", "iterator", "memory", "new", "type_traits", "utility")
 VECTOR_HEADERS = ("initializer_list", "stdexcept")
 
 
-def includes(used: Set[str]) -> str:
-    """The headers that the new types need; ``used`` names ``vector`` where that is replaced."""
-    return "".join(f"#include <{name}>\n" for name in (*HEADERS, *(VECTOR_HEADERS if "vector" in used else ())))
+def includes(used: Set[str], pooled: bool) -> str:
+    """The headers that the new types need; ``used`` names ``vector`` where that is replaced; ``pooled``: those of a pool."""
+    names = (*HEADERS, *(VECTOR_HEADERS if "vector" in used else ()), *(("sys/mman.h",) if pooled else ()))
+    return "".join(f"#include <{name}>\n" for name in names)
 
 
 def pointers(target: Target, key: str) -> str:
     """The text before the record, a ``key`` (class or struct): the types for pointers to it and iterators over it."""
-    return (
-        templates("layout_advise.apply.rewrite.cxx")
-        .get_template("pointers.hpp.j2")
-        .render(p=target.prefix, name=target.name, key=key, first_page=FIRST_PAGE)
-        + "\n"
-    )
+    known = templates("layout_advise.apply.rewrite.cxx")
+    if not target.pooled:
+        of = known.get_template("pointers.hpp.j2")
+        return of.render(p=target.prefix, name=target.name, key=key, first_page=FIRST_PAGE) + "\n"
+    most, last = pool.capacity(target), target.groups[-1]
+    group = next((one for one in target.groups if one.size >= NUMBER_BYTES), last)
+    sizes = {"whole": (last.at + last.size) * most, "most": most, "link_at": group.at * most, "link_size": group.size}
+    return known.get_template("pool.hpp.j2").render(p=target.prefix, name=target.name, key=key, **sizes) + "\n"
 
 
 def elements(target: Target, used: Set[str], methods: Sequence[str], guard: bool) -> str:
@@ -35,7 +40,8 @@ def elements(target: Target, used: Set[str], methods: Sequence[str], guard: bool
         .render(
             p=target.prefix,
             name=target.name,
-            fields=[_field(group, k) for group in target.groups for k in range(len(group.fields))],
+            fields=[_field(target, group, k) for group in target.groups for k in range(len(group.fields))],
+            pooled=target.pooled,
             groups=target.groups,
             blocked=target.blocked,
             scattered=target.scattered,
@@ -48,8 +54,12 @@ def elements(target: Target, used: Set[str], methods: Sequence[str], guard: bool
     )
 
 
-def _field(group: FieldGroup, k: int) -> dict[str, object]:
+def _field(target: Target, group: FieldGroup, k: int) -> dict[str, object]:
     field = group.fields[k]
+    if target.pooled:
+        begin = f"{target.prefix}_pool::own().base" + (f" + {group.at * pool.capacity(target)}" if group.at else "")
+        place = f"&reinterpret_cast<char (*)[{group.size}]>({begin})[at][{group.offsets[k]}]"
+        return {"name": field.name, "place": place, "array": field.shape.form == "array", "apart": False}
     if field.apart:
         assert field.shape.of is not None
         kind = f"part_<{field.shape.of.text.removeprefix('const ')}>"

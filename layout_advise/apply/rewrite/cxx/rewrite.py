@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 
 from layout_advise.apply.rewrite.cxx.classes import elements, includes, pointers
-from layout_advise.apply.rewrite.cxx.uses import ProxyEdits, obstacles
+from layout_advise.apply.rewrite.cxx.initialisers import initialised_in_order
+from layout_advise.apply.rewrite.cxx.obstacles import obstacles
+from layout_advise.apply.rewrite.cxx.pooled import without_originals
+from layout_advise.apply.rewrite.cxx.uses import ProxyEdits
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram
 from layout_advise.apply.rewrite.record import put_in_order
 from layout_advise.apply.rewrite.syntax import Edit, Syntax
@@ -28,7 +31,10 @@ def edited(
     refusals = proxies.refusals | set(obstacles(program, target, record))
     if target.reorders:
         refusals |= put_in_order(program, record, target, found[record.file])
+        refusals |= set(initialised_in_order(program, target, found))
     if not refusals:
+        if target.pooled:
+            without_originals(proxies.methods, found)
         _surround(program, record, target, proxies, found[record.file], guard)
         refusals |= _define(proxies, found)
     return found, refusals | proxies.refusals
@@ -45,7 +51,7 @@ def _surround(
     methods = proxies.methods.copies(proxies.method)
     top = OPENING.match(text)
     top_at = top.end() if top is not None else 0
-    found.add(Edit(top_at, top_at, includes(proxies.used)))
+    found.add(Edit(top_at, top_at, includes(proxies.used, target.pooled)))
     made = pointers(target, "class" if record.kind == "CLASS_DECL" else "struct")
     behind = elements(target, proxies.used, methods, guard).rstrip("\n")
     if _in_c(program, record):  # no templates there

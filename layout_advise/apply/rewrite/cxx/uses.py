@@ -7,11 +7,11 @@ here and edited or refused; what is wrong in other ways does not compile.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from layout_advise.apply.rewrite.allocations import allocated
 from layout_advise.apply.rewrite.cxx.mentions import auto_edit, mention_edit, references, scope_of
 from layout_advise.apply.rewrite.cxx.methods import Methods
+from layout_advise.apply.rewrite.cxx.pooled import unserved
 from layout_advise.apply.rewrite.members import MemberAddresses
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, peeled
 from layout_advise.apply.rewrite.syntax import CType, Edit, Syntax
@@ -97,6 +97,8 @@ class ProxyEdits:
         return made
 
     def _of(self, node: Syntax) -> list[Edit]:
+        if self.target.pooled and (why := unserved(self.target, node)):
+            return self._refuse(node, why)
         of = getattr(self, f"_{node.kind.lower()}", None)
         if of is None:
             if node.kind in CASTS:
@@ -112,7 +114,8 @@ class ProxyEdits:
     def _type_ref(self, node: Syntax) -> list[Edit]:
         if not self.target.is_value(node.shape):
             return []
-        return self._taken(mention_edit(self.program, self.target, node, self.used), node)
+        made = self._taken(mention_edit(self.program, self.target, node, self.used), node)
+        return self._refuse(node, f"a vector of {self.target.spelling}") if self.target.pooled and self.used else made
 
     def _var_decl(self, node: Syntax) -> list[Edit]:
         target, shape = self.target, node.shape
@@ -209,6 +212,8 @@ class ProxyEdits:
         if found is None or node.in_macro:
             return self._refuse(node, "memory for elements is not got by a plain new")
         maker = f"{self._named(node, 'ptr')}::made"
+        if found["count"] is not None and self.target.pooled:
+            return self._refuse(node, f"an array of {self.target.spelling}, of which the pool has none")
         if found["count"] is not None:
             zero = f", {found['type']}()" if found["zero"] else ""
             first, last = (node.start + at for at in found.span("count"))
@@ -238,6 +243,11 @@ class ProxyEdits:
         count = allocated(self.program, target, child, self.program.text)
         if count is None:
             return self._refuse(node, f"{child.shape.text} becomes {node.shape.text}, of how many elements is not known")
+        if target.pooled:
+            if count != "1":
+                return self._refuse(node, f"memory for {count} of {target.spelling}, of which the pool gives one at a time")
+            name = f"{scope_of(self.program, target, node)}{target.name}"
+            return [Edit(node.start, node.end, f"{self._named(node, 'ptr')}::made(1, {name}())")]
         over = f"{self._named(node, 'ptr')}::over("
         return [Edit(node.start, child.start, over), Edit(child.end, node.end, f", {count})")]
 
@@ -257,6 +267,8 @@ class ProxyEdits:
             return [Edit(callee.start, callee.end, "swap")]
         if node.name == "free" and given:
             at = given[0]
+            if self.target.pooled:
+                return [Edit(node.start, at.start, f"{self._named(node, 'ptr')}::released(")]
             return [Edit(at.start, at.start, "("), Edit(at.end, at.end, ").base")]
         of_vector = bool(node.children) and any(
             self.concerns(part.shape) and ("vector<" in part.shape.text or "__normal_iterator<" in part.shape.text)
@@ -286,25 +298,3 @@ def _outermost(edits: list[Edit]) -> list[Edit]:
     return sorted(
         one for one in kept if not any(o is not one and o.start <= one.start and one.end <= o.end and one != o for o in wide)
     )
-
-
-def obstacles(program: SourceProgram, target: Target, record: Syntax) -> Iterator[Refusal]:
-    """The places of the record's own declaration that stand in the way."""
-    if program.texts[record.file][record.name_at : record.name_at + len(target.name)] != target.name:
-        yield Refusal(record.file, record.line, f"{target.spelling} has its name from a typedef")
-    specifiers = [node for node in record.children if node.kind == "CXX_BASE_SPECIFIER"]
-    for node in specifiers if len(specifiers) > len(record.bases) or len(specifiers) > 1 else ():
-        yield Refusal(record.file, node.line, f"{target.spelling} has several base classes, or one that was not read")
-    for node in specifiers:
-        if re.search(r"\bvirtual\b", program.text(node)):
-            yield Refusal(record.file, node.line, f"{target.spelling} has a virtual base class")
-    for node in record.members():
-        if node.kind in ("CXX_METHOD", "DESTRUCTOR") and program.text(node).lstrip().startswith("virtual"):
-            yield Refusal(node.file, node.line, f"{target.spelling} has virtual methods")
-        if node.kind == "FUNCTION_TEMPLATE":
-            yield Refusal(node.file, node.line, f"{target.spelling} has templates of its own")
-    around = program.parents.get(record)
-    while around is not None:
-        if around.kind in ("FUNCTION_DECL", "CXX_METHOD", "CLASS_TEMPLATE", "FUNCTION_TEMPLATE", "LAMBDA_EXPR"):
-            yield Refusal(record.file, record.line, f"{target.spelling} is declared in a function or a template")
-        around = program.parents.get(around)

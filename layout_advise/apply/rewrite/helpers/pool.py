@@ -19,7 +19,7 @@ MOST = (1 << 32) - 1
 """Numbers of elements."""
 SERVED = {"there", "same", "load", "store", "filled", "taken", "emptied", "freed"}
 """The helpers that a pool has."""
-THREADS = {"pthread_create", "thrd_create", "clone"}
+THREADS = {"pthread_create", "thrd_create", "clone", "thread", "jthread", "async"}
 
 
 def serves(target: Target, helper: str) -> bool:

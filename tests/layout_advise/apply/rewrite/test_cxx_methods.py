@@ -282,3 +282,43 @@ def test_members_behind_the_padding_of_a_base(tmp_path: Path) -> None:
     text = "struct P { double x; char c; };\nstruct Q : P { char d; };\nQ all[3];\nint main() { return all[1].d; }\n"
     done = rewritten({"p.cpp": text}, "Q", None, tmp_path)
     assert any("member d lies elsewhere than its type would put it" in refusal.why for refusal in done.refusals)
+
+
+BUILT = """#include <cstdio>
+#include <vector>
+struct Item {
+    char kind;
+    double at[2];
+    int number;
+    Item(int n, double x) : kind('a'), at{x, (x + 1) * 2}, number(n) {}
+    explicit Item(int n);
+    Item() : at(), number() { kind = 'b'; }
+};
+Item::Item(int n) : kind('x'), number(n) { at[0] = at[1] = n; }
+int main()
+{
+    std::vector<Item> all;
+    for (int k = 0; k < 5; k++)
+        all.push_back(k % 2 ? Item(k) : Item(k, 0.5 * k));
+    all.push_back(Item());
+    for (const Item &one : all)
+        std::printf("%c %g %g %d\\n", one.kind, one.at[0], one.at[1], one.number);
+    return 0;
+}
+"""
+
+
+def test_initialisers_come_in_the_members_new_order(tmp_path: Path) -> None:
+    """Else gcc warns, once per constructor."""
+    new = changed({"app.cpp": BUILT}, "Item", [["number", "kind"], ["at"]], tmp_path)
+    made = (new / "app.cpp").read_text()
+    assert "at{x, (x + 1) * 2}, kind('a'), number(n) {}" in made
+    assert output(new, CXX_SANITIZED) == output(tmp_path / "old", CXX_SANITIZED)
+
+
+@pytest.mark.parametrize("reading", ["number(n), at{1.0 * number, 2}", "at{x, x}, number(int(at[0]))"])
+def test_initialisers_that_read_members_are_refused(reading: str, tmp_path: Path) -> None:
+    text = BUILT.replace("at{x, (x + 1) * 2}, number(n)", reading)
+    done = rewritten({"app.cpp": text}, "Item", [["number", "kind"], ["at"]], tmp_path)
+    assert {refusal.line for refusal in done.refusals} == {7}
+    assert all("the order in which members are initialised changes" in refusal.why for refusal in done.refusals)
