@@ -5,6 +5,8 @@ layout, the predicted gain of the region with every doubt in it, the achieved on
 ``field``: programs that others wrote, as ``make field`` has fetched and built them. Each type that their own sources define
 is rewritten as a structure of arrays (no gain is predicted for that: it shows what can be rewritten at all), built, run and
 held against the original (``field/applied.py`` says how). Every refused type is told by file and line of its first place.
+``predicted``: of programs that ``make field`` has traced, the layouts that were measured and can be written, at most
+``--most`` of each: predicted and achieved gains (``field/predicted.py`` says how).
 ``--only TYPE`` does one type anew and keeps the others' rows. Rows go to ``results/apply/``.
 """
 
@@ -23,6 +25,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parent / "field"))
 sys.path.append(str(Path(__file__).resolve().parent / "campaigns"))
 from applied import field
+from predicted import predicted
 from which_commit import which_commit
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,7 +62,7 @@ def table() -> str:
     """All rows as Markdown, examples first."""
     rows = [json.loads(file.read_text()) for file in sorted(RESULTS.glob("*.json"))]
     lines = ["| example | predicted | achieved | inside | same output |", "|---|---|---|---|---|"]
-    timed = [row for row in rows if "types" not in row]
+    timed = [row for row in rows if "types" not in row and "layouts" not in row]
     for row in timed:
         cells = ["{:.2f} ({:.2f}–{:.2f})".format(*row[key]) if key in row else "–" for key in ("predicted", "achieved")]
         inside = {True: "yes", False: "no", None: row.get("refused", "–")}[row.get("inside")]
@@ -68,6 +71,14 @@ def table() -> str:
     inside_of = sum(row["inside"] for row in with_gain)
     least = min((row["achieved"][0] for row in with_gain), default=0.0)
     lines += [f"\n{inside_of} of {len(with_gain)} within the predicted interval, least achieved {least:.2f}\n"]
+    lines += ["| program | layout | predicted | achieved | inside | the program's gain |", "|---" * 6 + "|"]
+    public = [(row["program"], one) for row in rows for one in row.get("layouts", ())]
+    for name, one in public:
+        cells = ["{:.2f} ({:.2f}–{:.2f})".format(*one[k]) if k in one else "–" for k in ("predicted", "achieved", "program")]
+        inside = {True: "yes", False: "**no**", None: one.get("refused", "–")}[one.get("inside")]
+        lines.append(f"| {name} | {'; '.join(one['layout'])} | {cells[0]} | {cells[1]} | {inside} | {cells[2]} |")
+    compared = [one for _, one in public if "inside" in one]
+    lines.append(f"\n{sum(one['inside'] for one in compared)} of {len(compared)} within the predicted interval\n")
     lines += ["| program | types | written, same output | refused | failed or differs | not used apart |", "|---" * 6 + "|"]
     for row in (row for row in rows if "types" in row):
         kinds = list(row["types"].values())
@@ -82,8 +93,9 @@ def table() -> str:
 def main() -> int:
     """Measures what is named; prints the table of all results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("examples", "field", "table"))
+    parser.add_argument("what", choices=("examples", "field", "predicted", "table"))
     parser.add_argument("names", nargs="*", metavar="NAME", help="examples (default: all six), or programs of the field")
+    parser.add_argument("--most", type=int, default=3, metavar="N", help="layouts of each program (predicted)")
     parser.add_argument("--only", action="append", default=[], metavar="TYPE", help="of a program of the field this type")
     given = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -91,7 +103,8 @@ def main() -> int:
     for name in names if given.what != "table" else ():
         print(name, file=sys.stderr, flush=True)
         file = RESULTS / f"{given.what}-{name}.json"
-        row = example(name) if given.what == "examples" else field(name, given.only)
+        made = {"examples": example, "predicted": lambda name: predicted(name, given.most)}
+        row = made.get(given.what, lambda name: field(name, given.only))(name)
         if given.only and file.exists():
             row["types"] = json.loads(file.read_text())["types"] | row["types"]
         row["commit"] = which_commit()

@@ -62,7 +62,7 @@ def field(name: str, only: Sequence[str] = ()) -> dict[str, Any]:
         here = Path(work).resolve()
         tree = prepared(row, here)
         old = trees.copied(tree, here / "old")
-        trees.built(_logged(old, here))
+        trees.built(logged(old, here))
         arguments = tuple(shlex.split(row["run"].replace("$LIST", str(FIELD)).replace("$INPUT", "."))[1:])
         before, again = trees.run(old, arguments), trees.run(old, arguments)
         if differs := trees.difference(before, again):
@@ -70,8 +70,8 @@ def field(name: str, only: Sequence[str] = ()) -> dict[str, Any]:
         sanitized = _with_sanitizers(trees.copied(tree, here / "checked"), row)
         trees.built(sanitized)
         ran, errors = _run_sanitized(sanitized, arguments)
-        units = _units(here / "commands", old.root)
-        original = Original(old, sanitized, arguments, before, ran, errors, units)
+        known = units(here / "commands", old.root)
+        original = Original(old, sanitized, arguments, before, ran, errors, known)
         types = dict(_types(original, only))
     return {"program": name, "types": types}
 
@@ -98,7 +98,7 @@ def _with_sanitizers(tree: trees.SourceTree, row: Mapping[str, Any]) -> trees.So
     return replace(tree, build=build.replace(f"VARIANT={shlex.quote(name)}", "VARIANT=sanitized"))
 
 
-def _logged(tree: trees.SourceTree, work: Path) -> trees.SourceTree:
+def logged(tree: trees.SourceTree, work: Path) -> trees.SourceTree:
     """The tree with a build that notes each of the compiler's commands, with its folder, in ``commands``."""
     (work / "bin").mkdir()
     for name in COMPILERS:
@@ -112,7 +112,7 @@ def _logged(tree: trees.SourceTree, work: Path) -> trees.SourceTree:
     return replace(tree, build=f"export PATH={work / 'bin'}:$PATH; {tree.build}")
 
 
-def _units(commands: Path, root: Path) -> dict[Path, tuple[SourceFile, tuple[str, ...]]]:
+def units(commands: Path, root: Path) -> dict[Path, tuple[SourceFile, tuple[str, ...]]]:
     """The translation units of the build's commands that are still there (``configure`` tries others)."""
     found = {}
     for line in commands.read_text().splitlines():
