@@ -29,6 +29,7 @@ from layout_advise.mockup.ir.lifted import (
     everything,
 )
 from layout_advise.mockup.remap.conversion_view import FieldKey
+from layout_advise.mockup.remap.moved_arrays import in_bytes, moves_as_one
 from layout_advise.mockup.remap.sites import ElementPlace, RemapPlan, Site
 
 POINTER = WORD = 8
@@ -125,11 +126,13 @@ def _can_be_led_to(relayout: Relayout) -> bool:
 
 
 def pieces_of(candidate: Candidate | None) -> Mapping[str, OnePiece]:
-    """By structure id those of which an element's new address says all of where its fields are."""
+    """By structure id those of which an element's new address says all of where its fields are; an array that moves as one
+    is of bytes, as where its places are planned."""
     relayouts = candidate.relayouts if candidate is not None else ()
+    planned = [in_bytes(relayout) if moves_as_one(relayout) else relayout for relayout in relayouts]
     return {
         relayout.structure.id: OnePiece(first + relayout.fields[0].buffer, step)
-        for relayout, first in zip(relayouts, first_buffers(relayouts), strict=True)
+        for relayout, first in zip(planned, first_buffers(relayouts), strict=True)
         if _can_be_led_to(relayout) and len({mapped.buffer for mapped in relayout.fields}) == 1 and (step := _step(relayout))
     }
 

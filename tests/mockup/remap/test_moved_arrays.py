@@ -48,3 +48,40 @@ def test_arrays_of_bytes_are_not_written_byte_by_byte(name: str, flags: tuple[st
     assert done.remapped > 60
     assert case.run(candidate, "plain")[0] == case.expected
     assert case.run(candidate, "wrong", wrong=True)[0] != case.expected
+
+
+WIDER = """
+void step(TYPE *p, TYPE *q, const int *order, long n)
+{
+    for (long i = 0; i < n; i++) {
+        p[order[i]] += q[i];
+        if (p[i] > 100)
+            q[order[i]] -= p[i];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("inner", [0, 3])
+@pytest.mark.parametrize(("kind", "dtype"), [("short", np.int16), ("double", np.float64)])
+def test_arrays_of_wider_numbers_whose_pointers_a_call_is_handed(
+    kind: str, dtype: type[np.generic], inner: int, tmp_path: Path
+) -> None:
+    """What the call brings along is the new address: its step was taken for one of elements, and is one of bytes."""
+    case = Case(WIDER.replace("TYPE", kind), "step", ("-O2",), tmp_path)
+    whole = np.random.default_rng(4).integers(0, 200, 700).astype(dtype)
+    order = np.random.default_rng(5).integers(0, 300, 60).astype(np.int32)
+    data, size = whole[1 + (whole.ctypes.data // whole.itemsize) % 2 : 641], whole.itemsize
+    case.arrays = [data, order]
+    case.integers = [data.ctypes.data + inner * size, data.ctypes.data + 300 * size, order.ctypes.data, 60]
+    fields = (Field("p", 0, size, kind, 9, 9),)
+    place = (data.ctypes.data, data.nbytes, (Dim(len(data), size),))
+    case.structures = (Structure("s0", "p", *place, fields, (), data.ctypes.data),)
+    case.prepare()
+    candidate = worth_lines(case.structures)
+    assert candidate is not None
+    found, done = case.run(candidate, "check", check=True)
+    assert (found, done.mismatches) == (case.expected, 0)
+    assert done.remapped >= 120
+    assert case.run(candidate, "plain")[0] == case.expected
+    assert case.run(candidate, "restrict", variant="restrict")[0] == case.expected
