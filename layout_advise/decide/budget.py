@@ -190,7 +190,8 @@ def _promise(one: Measured, results: Sequence[Measured]) -> list[Doubt]:
     other = next((r for r in results if r.layout == one.layout and r.name.promise == "restrict"), None)
     if other is None or other.speedup is None or other.speedup.hi >= 1.0:
         return []
-    return [Doubt("promises", other.speedup.lo, one.counted.hi, "with `restrict`, which tells the compiler more")]
+    how = "with `restrict`, which tells the compiler more"
+    return [Doubt("promises", other.speedup.lo, one.counted.hi, how, one.counted.median)]
 
 
 def read_again(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
@@ -201,7 +202,7 @@ def read_again(one: Measured, timings: Timings, around: Circumstances) -> list[D
     if one.counted is None or one.net is not None or again is None or again.lo >= one.counted.lo:
         return []
     how = "written so that what it reads is read again after each store, which `restrict` or variables for it avoid"
-    return [Doubt("promises", again.lo, one.counted.hi, how)]
+    return [Doubt("promises", again.lo, one.counted.hi, how, one.counted.median)]
 
 
 @dataclass(frozen=True, slots=True)

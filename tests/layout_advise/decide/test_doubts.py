@@ -55,6 +55,16 @@ def test_what_is_put_back_between_calls_is_a_doubt(old: float, new: float, lo: f
     assert [d.name for d in found.doubts] == ["put-back"] * (abs(lo - hi) > 0)
 
 
+def test_what_promises_leave_open_of_few_processes_is_noise() -> None:
+    """earcut, four processes: 0.91 to 1.18 of the plain build, 0.88 of the one with ``restrict``, and no more were begun."""
+    plain = replace(candidate(1.0), speedup=Ratio(1.0, 0.91, 1.18, 4), over_identity=Ratio(0.95, 0.86, 1.06, 4))
+    known = Timings(steady=[{ORIGINAL: [100.0], C1: [100.0]} for _ in range(4)])
+    found = with_doubts([plain, replace(candidate(0.88), name=replace(C1, promise="restrict"))], known, STEADY)
+    assert [d.name for d in found[0].doubts] == ["promises"]
+    context = VerdictContext("criu", "verified", rules_apply=True)
+    assert noise_decides(found, decide(found, context), context)
+
+
 def upper(around: Circumstances, cost: Timings, *candidates: Measured) -> list[float]:
     """The upper ends of the candidates' gains with all doubts."""
     return [m.ceiling() or 0.0 for m in with_doubts(candidates, cost, around)]

@@ -133,8 +133,8 @@ def test_the_running_program_is_timed_again_where_it_does_not_agree(monkeypatch:
 def test_time_that_the_snapshot_does_not_show_counts_as_not_improved(
     monkeypatch: pytest.MonkeyPatch, in_situ: float, gain: float, action: str
 ) -> None:
-    """Twice as fast: of 3000 ns in the program the snapshot shows 1000 with warm caches and 2000 with flushed ones. Calls that
-    take 400 there did not find flushed ones."""
+    """Twice as fast: of 3000 ns in the program the snapshot shows 1000 with warm caches and 2000 with flushed ones. Calls
+    that take 400 there did not find flushed ones."""
     decision = contest(monkeypatch, {**TIMES, C1: 500.0}, in_situ=(in_situ, in_situ))
     claim = decision.verdict.interval
     assert claim is not None
