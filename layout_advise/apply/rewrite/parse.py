@@ -56,6 +56,8 @@ SIZED_TYPES = {"RECORD", "POINTER", "CONSTANTARRAY", "ENUM", "BOOL", "CHAR_U", "
                "LONGDOUBLE", "FLOAT128", "HALF", "COMPLEX", "VECTOR", "EXTVECTOR", "CHAR16", "CHAR32",
                "LVALUEREFERENCE", "RVALUEREFERENCE", "ATOMIC"}  # fmt: skip
 """Kinds of types that have a size; of others libclang must not be asked."""
+LENIENT = ("-Wno-reserved-user-defined-literal", "-Wno-c++11-narrowing")
+"""What gcc only warns of."""
 MEMBER_FUNCTIONS = {"CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION"}
 NAMING = {"DECL_REF_EXPR", "MEMBER_REF_EXPR", "TYPE_REF", "CALL_EXPR", "MEMBER_REF"}
 
@@ -90,7 +92,7 @@ def parse(path: Path, flags: Sequence[str], folder: Path) -> TranslationUnit:
     """The translation unit of ``path`` as the compiler that runs in ``folder`` with ``flags`` sees it. Raises SourceError
     where it does not parse."""
     cindex = _cindex()
-    arguments = [*_builtin_headers(), *flags, "-working-directory", str(folder)]
+    arguments = [*_builtin_headers(), *flags, *LENIENT, "-working-directory", str(folder)]
     try:
         unit = cindex.Index.create().parse(
             str(path), args=arguments, options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD

@@ -259,7 +259,7 @@ class ProxyEdits:
     def _call_expr(self, node: Syntax) -> list[Edit]:
         given = [c for c in node.children[1:] if self.concerns(c.shape) or self.concerns(peeled(c).shape)]
         if not node.foreign:
-            if "<#" in node.refers and given:
+            if "<#" in node.refers and not all(self.target.is_pointer(peeled(one).shape) for one in given):
                 return self._refuse(node, f"template {node.name} is given elements")
             return self._method_call(node)
         if node.name == "swap" and any(self._is_element(child) for child in node.children[1:]):

@@ -327,3 +327,30 @@ int main()
     }
     new = changed(files, "Body", None, tmp_path)
     assert output(new, CXX_SANITIZED) == output(tmp_path / "old") == "0.5 9.5 10\n"
+
+
+def test_templates_that_are_given_pointers_and_what_only_gcc_takes(tmp_path: Path) -> None:
+    """libsvm exchanges pointers to its rows by a template of its own; minisat has literals without a blank behind them."""
+    text = r"""
+#include <cinttypes>
+#include <cstdio>
+struct P { double x; int64_t n; };
+template <class T> static void exchange(T &a, T &b) { T t = a; a = b; b = t; }
+template <class T> static T least(T a, T b, bool first) { return first ? a : b; }
+int main()
+{
+    P *rows = new P[4];
+    for (int k = 0; k < 4; k++) { rows[k].x = 0.5 * k; rows[k].n = k; }
+    P *a = &rows[0];
+    P *b = &rows[3];
+    exchange(a, b);
+    int one = 1;
+    int64_t sizes[] = {one, 2};
+    std::printf("%g %"PRId64" %"PRId64"\n", a->x, b->n + sizes[1], least(a, b, one == 1)->n);
+    delete[] rows;
+    return 0;
+}
+"""
+    new = changed({"app.cpp": text}, "P", [["x"], ["n"]], tmp_path)
+    flags = ("-std=c++11", "-O1", "-fpermissive", "-w", "-fsanitize=address,undefined")
+    assert output(new, flags) == output(tmp_path / "old", flags)
