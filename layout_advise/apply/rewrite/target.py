@@ -135,6 +135,7 @@ def target(
     only of records in one piece. ``pooled``: they are allocated one by one, and lie in a pool. ``apart``: members that are
     arrays of numbers, each of which gets an array of its own. Raises SourceError where a group names what is not there, or
     another size comes out."""
+    groups = [[name.partition("|")[0] for name in group] for group in groups]  # bit fields side by side are one field
     named_all = {name for group in groups for name in group}
     whole = all(named_all.intersection(field.names) for field in fields_of(record))
     fields = fields_of(record, len(groups) > 1 or not whole or any(blocks) or pooled or bool(apart), pooled)

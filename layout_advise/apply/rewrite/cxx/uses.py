@@ -259,7 +259,7 @@ class ProxyEdits:
     def _call_expr(self, node: Syntax) -> list[Edit]:
         given = [c for c in node.children[1:] if self.concerns(c.shape) or self.concerns(peeled(c).shape)]
         if not node.foreign:
-            if "<#" in node.refers and not all(self.target.is_pointer(peeled(one).shape) for one in given):
+            if "<#" in node.refers and not all(self._leads_to(peeled(one).shape) for one in given):
                 return self._refuse(node, f"template {node.name} is given elements")
             return self._method_call(node)
         if node.name == "swap" and any(self._is_element(child) for child in node.children[1:]):
@@ -278,6 +278,11 @@ class ProxyEdits:
         if (given or of_vector) and not plain:
             return self._refuse(node, f"{node.name} is given elements")
         return []
+
+    def _leads_to(self, shape: CType | None) -> bool:
+        """True for a pointer to an element, or to such pointers."""
+        inner = shape.of if shape is not None and shape.form == "pointer" else None
+        return inner is not None and (self.target.is_value(inner) or self._leads_to(inner))
 
     def _is_element(self, node: Syntax) -> bool:
         """True for an element, or a reference that may be to one; False for a variable that is a record by itself."""

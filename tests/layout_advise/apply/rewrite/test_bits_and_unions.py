@@ -70,7 +70,7 @@ LAYOUTS: list[tuple[Groups | None, tuple[int, ...]]] = [
     (None, ()),
     ([["tag", "used", "small", "x", "next", "value"], ["wide", "last", "pair"]], ()),
     ([["x", "value"], ["next", "wide"]], (4, 0)),
-    ([["value", "x"], ["tag", "used"]], (3, 2)),
+    ([["value", "x"], ["tag", "used|count|small"]], (3, 2)),  # as reports name bit fields side by side
 ]
 
 

@@ -334,9 +334,15 @@ def test_templates_that_are_given_pointers_and_what_only_gcc_takes(tmp_path: Pat
     text = r"""
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 struct P { double x; int64_t n; };
 template <class T> static void exchange(T &a, T &b) { T t = a; a = b; b = t; }
 template <class T> static T least(T a, T b, bool first) { return first ? a : b; }
+template <class S, class T> static void clone(T *&to, S *from, int n)
+{
+    to = new T[n];
+    std::memcpy((void *)to, (void *)from, sizeof(T) * n);
+}
 int main()
 {
     P *rows = new P[4];
@@ -346,7 +352,13 @@ int main()
     exchange(a, b);
     int one = 1;
     int64_t sizes[] = {one, 2};
-    std::printf("%g %"PRId64" %"PRId64"\n", a->x, b->n + sizes[1], least(a, b, one == 1)->n);
+    P **all = new P *[2], **others;
+    all[0] = a;
+    all[1] = b;
+    clone(others, all, 2);
+    std::printf("%g %"PRId64" %"PRId64"\n", a->x, b->n + sizes[1], least(a, others[1], one == 1)->n);
+    delete[] others;
+    delete[] all;
     delete[] rows;
     return 0;
 }
