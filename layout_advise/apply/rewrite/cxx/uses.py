@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from layout_advise.apply.rewrite.allocations import allocated
+from layout_advise.apply.rewrite.cxx.library import ALGORITHMS, CONTAINED
 from layout_advise.apply.rewrite.cxx.mentions import auto_edit, mention_edit, references, scope_of
 from layout_advise.apply.rewrite.cxx.methods import Methods
 from layout_advise.apply.rewrite.cxx.pooled import unserved
@@ -17,22 +18,6 @@ from layout_advise.apply.rewrite.program import Refusal, SourceProgram, peeled
 from layout_advise.apply.rewrite.syntax import CType, Edit, Syntax
 from layout_advise.apply.rewrite.target import Target
 
-ALGORITHMS = {
-    "accumulate", "adjacent_find", "advance", "all_of", "any_of", "begin", "binary_search", "cbegin", "cend", "copy",
-    "copy_if", "copy_n", "count_if", "distance", "end", "fill", "fill_n", "find_if", "find_if_not", "for_each",
-    "for_each_n", "generate", "generate_n", "inner_product", "is_sorted", "iter_swap", "lower_bound", "max_element",
-    "merge", "min_element", "minmax_element", "move", "next", "none_of", "nth_element", "partial_sort", "partition",
-    "prev", "reduce", "remove_if", "reverse", "rotate", "size", "sort", "stable_partition", "stable_sort", "swap",
-    "transform", "transform_reduce", "unique", "upper_bound",
-}  # fmt: skip
-"""Functions of the standard library that go through elements by their iterators alone."""
-CONTAINED = {
-    "assign", "at", "back", "begin", "capacity", "cbegin", "cend", "clear", "data", "emplace_back", "empty", "end",
-    "erase", "front", "insert", "max_size", "operator*", "operator+", "operator++", "operator+=", "operator-",
-    "operator--", "operator-=", "operator->", "operator=", "operator==", "operator!=", "operator<", "operator[]",
-    "pop_back", "push_back", "rbegin", "rend", "reserve", "resize", "shrink_to_fit", "size", "swap", "base",
-}  # fmt: skip
-"""Members of std::vector and of its iterators that the new types have."""
 NEW = re.compile(
     r"new\s+(?P<type>(?:::)?(?:\w+\s*::\s*)*\w+)\s*"
     r"(?:\[(?P<count>.*)\]\s*(?P<zero>\(\s*\)|\{\s*\})?|(?P<given>[({].*[)}])?)",
@@ -250,6 +235,16 @@ class ProxyEdits:
             return [Edit(node.start, node.end, f"{self._named(node, 'ptr')}::made(1, {name}())")]
         over = f"{self._named(node, 'ptr')}::over("
         return [Edit(node.start, child.start, over), Edit(child.end, node.end, f", {count})")]
+
+    def _unexposed_expr(self, node: Syntax) -> list[Edit]:
+        """A conversion that the source does not write, to what a pointer to anything is."""
+        of = bool(node.children) and self.target.is_pointer(peeled(node.children[-1]).shape)
+        if not of or node.shape.form != "pointer" or self.target.is_pointer(node.shape):
+            return []
+        call = self.program.parent(node, "UNEXPOSED_EXPR", "PAREN_EXPR")
+        if call is not None and call.kind == "CALL_EXPR" and call.foreign:  # which is looked at as a whole
+            return []
+        return self._refuse(node, f"a pointer to an element becomes {node.shape.text}")
 
     def _init_list_expr(self, node: Syntax) -> list[Edit]:
         if self.target.reorders and self.target.is_value(node.shape) and node.children:

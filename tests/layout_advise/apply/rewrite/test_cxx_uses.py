@@ -229,6 +229,7 @@ inline P made() { return P(); }
         *slower(("std::unique_ptr<P[]> v(new P[3]); return v[0].x > 0;", "a template other than std::vector holds P")),
         ("std::vector<P> v(3); double *p = &v[0].x; return p[1] > 0;", "the address of member x goes where"),
         ("std::vector<P> v(3); char *p = reinterpret_cast<char *>(&v[0]); return p[0];", "a pointer to an element becomes"),
+        ("P *p = new P; void *q = p; return q != nullptr;", "a pointer to an element becomes void *"),
         ("std::vector<P> v(3); return v[0].far() > 0;", "no source that was read defines method far of P"),
         ("std::vector<P> v(3); std::for_each(v.begin(), v.end(), [](auto p) { p.x = 1; }); return 0;",
          "of a lambda is auto"),
