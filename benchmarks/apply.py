@@ -90,6 +90,12 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def _row(what: str, name: str, given: argparse.Namespace) -> dict[str, Any]:
+    if what == "examples":
+        return example(name)
+    return predicted(name, given.most) if what == "predicted" else field(name, given.only)
+
+
 def main() -> int:
     """Measures what is named; prints the table of all results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -103,8 +109,7 @@ def main() -> int:
     for name in names if given.what != "table" else ():
         print(name, file=sys.stderr, flush=True)
         file = RESULTS / f"{given.what}-{name}.json"
-        made = {"examples": example, "predicted": lambda name: predicted(name, given.most)}
-        row = made.get(given.what, lambda name: field(name, given.only))(name)
+        row = _row(given.what, name, given)
         if given.only and file.exists():
             row["types"] = json.loads(file.read_text())["types"] | row["types"]
         row["commit"] = which_commit()

@@ -38,7 +38,7 @@ def predicted(name: str, most: int) -> dict[str, Any]:
         trees.built(logged(tree, here))
         arguments = tuple(shlex.split(row["run"].replace("$LIST", str(FIELD)).replace("$INPUT", "."))[1:])
         sources = tuple(one for one, _ in units(here / "commands", tree.root).values())
-        found = []
+        found: list[dict[str, Any]] = []
         for number, layout in enumerate(writable(report)):
             if sum("achieved" in one for one in found) >= most:
                 break
