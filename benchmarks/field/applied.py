@@ -57,13 +57,13 @@ class Original:
 
 def field(name: str, only: Sequence[str] = ()) -> dict[str, Any]:
     """The row of one program: what becomes of each of its types (or of those ``only``)."""
-    row = next(one for one in tomllib.loads((FIELD / "field.toml").read_text())["program"] if one["name"] == name)
+    row = row_of(name)
     with tempfile.TemporaryDirectory(prefix="apply-") as work:
         here = Path(work).resolve()
         tree = prepared(row, here)
         old = trees.copied(tree, here / "old")
         trees.built(logged(old, here))
-        arguments = tuple(shlex.split(row["run"].replace("$LIST", str(FIELD)).replace("$INPUT", "."))[1:])
+        arguments = arguments_of(row)
         before, again = trees.run(old, arguments), trees.run(old, arguments)
         if differs := trees.difference(before, again):
             return {"program": name, "types": {}, "refused": f"its output differs from run to run: {differs}"}
@@ -74,6 +74,17 @@ def field(name: str, only: Sequence[str] = ()) -> dict[str, Any]:
         original = Original(old, sanitized, arguments, before, ran, errors, known)
         types = dict(_types(original, only))
     return {"program": name, "types": types}
+
+
+def row_of(name: str) -> dict[str, Any]:
+    """The entry of one program in the list."""
+    rows: list[dict[str, Any]] = tomllib.loads((FIELD / "field.toml").read_text())["program"]
+    return next(one for one in rows if one["name"] == name)
+
+
+def arguments_of(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a program is run with, in a tree that :func:`prepared` makes."""
+    return tuple(shlex.split(row["run"].replace("$LIST", str(FIELD)).replace("$INPUT", "."))[1:])
 
 
 def prepared(row: Mapping[str, Any], work: Path) -> trees.SourceTree:

@@ -7,15 +7,13 @@ input, compared, and timed beside the original.
 
 from __future__ import annotations
 
-import shlex
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from applied import FIELD, logged, prepared, units
+from applied import FIELD, arguments_of, logged, prepared, row_of, units
 
 from layout_advise.apply import trees
 from layout_advise.apply.stage import ApplyRequest, apply
@@ -29,20 +27,19 @@ ROUNDS = 7
 
 def predicted(name: str, most: int) -> dict[str, Any]:
     """The row of one program, with at most so many of its layouts."""
-    row = next(one for one in tomllib.loads((FIELD / "field.toml").read_text())["program"] if one["name"] == name)
+    row = row_of(name)
     run = next((FIELD / ".results" / "runs").glob(f"*/{name}.{next(iter(row['flags']))}"))
     report = read_report(run)
     with tempfile.TemporaryDirectory(prefix="apply-") as work:
         here = Path(work).resolve()
         tree = prepared(row, here)
         trees.built(logged(tree, here))
-        arguments = tuple(shlex.split(row["run"].replace("$LIST", str(FIELD)).replace("$INPUT", "."))[1:])
         sources = tuple(one for one, _ in units(here / "commands", tree.root).values())
         found: list[dict[str, Any]] = []
         for number, layout in enumerate(writable(report)):
             if sum("achieved" in one for one in found) >= most:
                 break
-            request = ApplyRequest(layout, sources, tree, arguments, ROUNDS)
+            request = ApplyRequest(layout, sources, tree, arguments_of(row), ROUNDS)
             found.append(_achieved(request, here / str(number)))
             print(f"  {found[-1]}", file=sys.stderr, flush=True)
     return {"program": name, "region": report.hotspots[0].name or report.hotspots[0].symbol, "layouts": found}

@@ -56,7 +56,8 @@ def test_what_is_put_back_between_calls_is_a_doubt(old: float, new: float, lo: f
 
 
 def test_what_promises_leave_open_of_few_processes_is_noise() -> None:
-    """earcut, four processes: 0.91 to 1.18 of the plain build, 0.88 of the one with ``restrict``, and no more were begun."""
+    """earcut in a noisy phase: 0.91 to 1.18 of the plain build, 0.88 of the one with ``restrict``; that was told to be what
+    the compiler makes of the loop, and no more processes were begun for it."""
     plain = replace(candidate(1.0), speedup=Ratio(1.0, 0.91, 1.18, 4), over_identity=Ratio(0.95, 0.86, 1.06, 4))
     known = Timings(steady=[{ORIGINAL: [100.0], C1: [100.0]} for _ in range(4)])
     found = with_doubts([plain, replace(candidate(0.88), name=replace(C1, promise="restrict"))], known, STEADY)
