@@ -81,8 +81,8 @@ def apply_command(hotspot: HotspotReport, run: str = RUN) -> ApplyCommand | None
     gain = factor(own.median) if own is not None and own.median <= (hotspot.verdict.gain or 0.0) else ""
     layout = "it" if it else hotspot_words.layout_name(candidate) + (f", {gain}" if gain else "")
     if not it and advised is not None and _layout_id(candidate) == _layout_id(advised):
-        form = ", not written for SIMD" if advised.variant in ("simd", "lanes") else ""
-        layout = f"it with the loop as it is{form}" + (f" ({gain})" if gain else "")
+        form = ", not for SIMD" if advised.variant in ("simd", "lanes") else ""
+        layout = f"it (the loop as it is{form}{f'; {gain}' if gain else ''})"
     return ApplyCommand(shlex.join(("layout-advise", "apply", run, *named, "-o", patch, "--build", "make")), layout)
 
 

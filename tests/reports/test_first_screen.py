@@ -109,7 +109,7 @@ def test_what_cannot_be_written_offers_the_best_that_can() -> None:
     assert apply_command(told(verdict, blocks).hotspots[0]) is None
     unrolled = msgspec.structs.replace(WRITABLE, id="c2-simd", variant="simd")
     simd = told(msgspec.structs.replace(verdict, candidate="c2-simd"), unrolled, other).hotspots[0]
-    assert apply_command(simd) == ApplyCommand(command, "it with the loop as it is, not written for SIMD (3.0×)")
+    assert apply_command(simd) == ApplyCommand(command, "it (the loop as it is, not for SIMD; 3.0×)")
     lucky = msgspec.structs.replace(other, speedup=Interval(5.0, 4.9, 5.1, 9))
     assert apply_command(told(verdict, blocks, lucky).hotspots[0]) == ApplyCommand(command, "c2 (SoA, compact)")
 
