@@ -19,7 +19,8 @@ from layout_advise.apply import trees
 from layout_advise.apply.stage import ApplyRequest, apply
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.reports.model.contract import Report, read_report
-from layout_advise.reports.model.wanted import WantedLayout, shown_array, shown_record, wanted
+from layout_advise.reports.model.wanted import WantedLayout, shown_record, wanted
+from layout_advise.reports.model.wanted_arrays import shown_array
 
 ROUNDS = 7
 """Processes of each program that are timed."""

@@ -13,6 +13,7 @@ from layout_advise.apply.formatted import format_changed
 from layout_advise.apply.macros import Make, rewritten
 from layout_advise.apply.rewrite.aligned import GIVEN
 from layout_advise.apply.rewrite.arrays.dimensions import turned
+from layout_advise.apply.rewrite.arrays.starts import begun
 from layout_advise.apply.rewrite.parse import parse
 from layout_advise.apply.rewrite.program import definition
 from layout_advise.apply.rewrite.rewrite import Rewritten, rewrite
@@ -22,7 +23,8 @@ from layout_advise.apply.sources import SourceFile, aligns_new
 from layout_advise.apply.timed import Achieved, Rounds, exactly, timed
 from layout_advise.apply.trees import SourceTree
 from layout_advise.errors import SourceError
-from layout_advise.reports.model.wanted import WantedArray, WantedLayout, WantedRecord
+from layout_advise.reports.model.wanted import WantedLayout, WantedRecord
+from layout_advise.reports.model.wanted_arrays import WantedArray, WantedStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def apply(request: ApplyRequest, work: Path) -> Applied:
         changed |= paths
         references += [(layout.ref, f"{layout.prefix}_ptr")] if layout.splits else []
     for array in request.layout.arrays:
-        changed |= _turned(request, array, new)
+        changed |= _placed(request, array, new)
     if not changed:
         raise SourceError("nothing to change", "the source has this layout already", "")
     unformatted = format_changed(request.tree, new, sorted(changed))
@@ -142,10 +144,13 @@ def _rewritten(request: ApplyRequest, record: WantedRecord, new: SourceTree) -> 
         raise RefusedSourceError(layouts[-1].spelling, error.places) from None
 
 
-def _turned(request: ApplyRequest, array: WantedArray, new: SourceTree) -> set[Path]:
-    """Rewrites the units in the copy for one array whose dimensions change; returns the paths of what changed."""
+def _placed(request: ApplyRequest, array: WantedArray | WantedStart, new: SourceTree) -> set[Path]:
+    """Rewrites the units in the copy for one array whose dimensions change, or that begins elsewhere; returns the paths of
+    what changed."""
 
     def make(units: Sequence[TranslationUnit]) -> Rewritten:
+        if isinstance(array, WantedStart):
+            return begun(units, array.name, array.site)
         return turned(units, array.name, array.lengths, array.order)
 
     return _put(request, array.name, new, make)

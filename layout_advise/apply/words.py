@@ -8,7 +8,8 @@ from pathlib import Path
 from layout_advise.apply.stage import Applied
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.candidate import Interval
-from layout_advise.reports.model.wanted import WantedLayout, shown_array, shown_record
+from layout_advise.reports.model.wanted import WantedLayout, shown_record
+from layout_advise.reports.model.wanted_arrays import shown_array
 
 
 def lines(layout: WantedLayout, applied: Applied, patch: Path | None) -> Iterator[str]:

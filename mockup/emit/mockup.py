@@ -60,6 +60,7 @@ from layout_advise.mockup.remap.kept_pointers import kept_pointers
 from layout_advise.mockup.remap.links import NO_LINKS, find_links, pieces_of
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.remap.reread_fields import of_one_type, read_where_used
+from layout_advise.mockup.remap.sure_pointers import sure_pointers
 from layout_advise.tracer.trace.trace import Trace
 
 PLAIN = EmitSettings()
@@ -180,6 +181,7 @@ def _context(
         entered=entered,
         kept={} if trace.threads else kept_pointers(placed, lifted, binding),
         links=links,
+        sure=sure_pointers(lifted, placed, binding),
         pieces=pieces_of(candidate) if plain and not trace.threads else {},
         brought=entered_codes(links, lifted, entered),
         again=again,

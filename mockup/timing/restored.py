@@ -78,15 +78,17 @@ class Restore:
             for name in rotated([n for n in names if in_turn(n, turn)], turn):
                 if calls := self._calls(name):
                     self._block(program, name, calls, "steady", plan.warm)
+        here = [n for n in names if in_turn(n, self._index)]
         if self._cold_calls:
-            self._blocks(program, names, self._index, self._cold_calls, "cold", 0)
+            self._blocks(program, here, self._index, self._cold_calls, "cold", 0)
         if plan.apart_calls:
-            self._blocks(program, names, self._index, plan.apart_calls, "apart", 1)
+            self._blocks(program, here, self._index, plan.apart_calls, "apart", 1)
         if plan.fresh_calls:
             self._current = ORIGINAL
             program.block(0, TIMING.forgotten_calls, "fresh")
         for round_ in range(TIMING.fresh_rounds if plan.fresh_calls else 0):
-            wanted = names if round_ == 0 else [n for n in names if not self._is_slow(n)]
+            learnt = [n for n in names if self._notes.steady(n)]
+            wanted = learnt if round_ == 0 else [n for n in learnt if not self._is_slow(n)]
             self._blocks(program, wanted, self._index * TIMING.fresh_rounds + round_, plan.fresh_calls, "fresh", 1)
 
     def _blocks(self, program: StoppedProgram, names: list[Variant], turn: int, calls: int, mode: Mode, warm: int) -> None:
@@ -205,8 +207,8 @@ def rotated(names: Sequence[Variant], by: int) -> list[Variant]:
 
 
 def in_turn(name: Variant, turn: int) -> bool:
-    """Whether a variant is timed in that round of all processes: each of the builds with their code at other places in every
-    third, as there are as many."""
+    """Whether a variant is timed in that round of all processes, or with flushed caches in that process: each of the builds
+    with their code at other places in every third, as there are as many."""
     return not name.placement or name.placement == turn % PLACEMENTS + 1
 
 

@@ -239,9 +239,17 @@ class Timings:
         pairs = [(self.ratio(ORIGINAL, name), self._ratio(ORIGINAL, name, "steady")) for name in names]
         return max((1 - told.median / seen.median for told, seen in pairs if told and seen and seen.median > 1), default=0.0)
 
-    def greater(self, name: Variant) -> float:
-        """The upper end of a candidate's speedup, with warm or with flushed caches; 0 where nothing was measured."""
-        return max((r.hi for mode in self.canaries if (r := self._ratio(ORIGINAL, name, mode)) is not None), default=0.0)
+    def greater(self, name: Variant, in_situ_ns: float | None = None) -> tuple[float, float]:
+        """The greatest median and upper end of a candidate's speedup, with warm or with flushed caches; 0 where nothing was
+        measured. A call that takes ``in_situ_ns`` in the program gains no more than that over what the new layout takes
+        with warm caches."""
+        warm, cold = (self._ratio(ORIGINAL, name, mode) for mode in ("steady", "cold"))
+        repeated = self.nanoseconds(ORIGINAL)
+        longer = max(1.0, in_situ_ns / repeated) if warm and in_situ_ns and repeated else math.inf
+        found = [(r.median, r.hi) for r in (warm, cold) if r is not None]
+        most = (longer * warm.median, longer * warm.hi) if warm else (math.inf, math.inf)
+        middle, hi = (max((one[k] for one in found), default=0.0) for k in (0, 1))
+        return min(middle, most[0]), min(hi, most[1])
 
     def _ratio(self, over: Variant, under: Variant, mode: Mode) -> Ratio | None:
         if self.typical:

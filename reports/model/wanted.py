@@ -12,6 +12,7 @@ from layout_advise.reports.model.candidate import CandidateReport
 from layout_advise.reports.model.contract import Report
 from layout_advise.reports.model.hotspot import HotspotReport
 from layout_advise.reports.model.structure import StructureReport
+from layout_advise.reports.model.wanted_arrays import WantedArray, WantedStart, array_of, start_of
 
 FAMILIES = {"soa", "split", "compact", "reorder", "pad"}
 """The families of layouts that can be written."""
@@ -20,7 +21,6 @@ IN_BLOCKS = {"aosoa"}
 BLOCK = re.compile(r"\bi // (\d+)\b")
 PART = re.compile(r"\w+\[\d+\]")
 STEP = re.compile(r"\b(\d+)\*i\b")
-LENGTH, TERM = re.compile(r"\b([i-n]) < (\d+)"), re.compile(r"(?:(\d+)\*)?([i-n])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,6 @@ class WantedRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedArray:
-    """An array of numbers by its name, the lengths of its dimensions as far as they are used, and their new order: dimension
-    ``order[k]`` becomes number ``k``, outermost first."""
-
-    name: str
-    lengths: tuple[int, ...]
-    order: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class WantedLayout:
     """A candidate of a report, as what is to be done to records and arrays. ``note`` says why it is not the advised one, or
     is empty."""
@@ -59,7 +49,7 @@ class WantedLayout:
     candidate: CandidateReport
     records: tuple[WantedRecord, ...]
     note: str = ""
-    arrays: tuple[WantedArray, ...] = ()
+    arrays: tuple[WantedArray | WantedStart, ...] = ()
 
 
 def wanted(report: Report, candidate: str | None, refused: Mapping[str, str] = MappingProxyType({})) -> WantedLayout:
@@ -113,26 +103,13 @@ def chosen(
 
 def _wanted(hotspot: HotspotReport, candidate: CandidateReport, note: str = "") -> WantedLayout:
     """What is to be done for a candidate. Raises SourceError where its layout cannot be written."""
-    if candidate.families == ("permute",):
+    if candidate.families in (("permute",), ("align",)):
         if why := "it is a temporary layout" if candidate.temporary else _form(candidate):
             raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
         own = [s for s in hotspot.structures if s.id in candidate.structures]
-        return WantedLayout(hotspot, candidate, (), note, tuple(_array(s, candidate) for s in own))
+        made = array_of if candidate.families == ("permute",) else start_of
+        return WantedLayout(hotspot, candidate, (), note, tuple(made(s, candidate) for s in own))
     return WantedLayout(hotspot, candidate, _records(hotspot, candidate), note)
-
-
-def _array(structure: StructureReport, candidate: CandidateReport) -> WantedArray:
-    """The order of the dimensions, as the index map of its numbers says. Raises SourceError where it is another map."""
-    maps = [part.index_map for part in candidate.parts if part.structure == structure.id]
-    place, _, legend = maps[0].partition(" of ") if len(maps) == 1 else ("", "", "")
-    dims = {letter: int(length) for letter, length in LENGTH.findall(legend)}
-    terms = [TERM.fullmatch(term) for term in place.removeprefix("byte = ").split(" + ")]
-    steps = {term[2]: int(term[1] or 1) for term in terms if term}
-    if len(structure.fields) != 1 or not all(terms) or steps.keys() != dims.keys():
-        why = f"{structure.name} is no array of numbers with its dimensions in another order"
-        raise SourceError(f"cannot write {candidate.id}", why, "choose another one with --candidate")
-    outer = sorted(steps, key=lambda letter: -steps[letter])
-    return WantedArray(structure.name, tuple(dims.values()), tuple(list(dims).index(letter) for letter in outer))
 
 
 def _records(hotspot: HotspotReport, candidate: CandidateReport) -> tuple[WantedRecord, ...]:
@@ -239,12 +216,6 @@ def _groups(
 def member_of(name: str) -> str:
     """The record's own member in the name of a part of it: ``at`` of ``at[0].re``."""
     return name.split(".")[0].split("[")[0]
-
-
-def shown_array(array: WantedArray) -> str:
-    """The new place of an element: ``grid[j][i] for grid[i][j]``."""
-    old = [f"[{'ijklmn'[k]}]" for k in range(len(array.order))]
-    return f"{array.name}{''.join(old[k] for k in array.order)} for {array.name}{''.join(old)}"
 
 
 def shown_record(record: WantedRecord) -> str:

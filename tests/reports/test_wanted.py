@@ -8,7 +8,8 @@ import pytest
 from layout_advise.errors import SourceError
 from layout_advise.reports.model.candidate import CandidateReport, Interval, PartReport
 from layout_advise.reports.model.contract import Report
-from layout_advise.reports.model.wanted import WantedArray, WantedRecord, shown_array, shown_record, wanted
+from layout_advise.reports.model.wanted import WantedRecord, shown_record, wanted
+from layout_advise.reports.model.wanted_arrays import WantedArray, WantedStart, shown_array
 from tests.support.sample_report import candidate, report
 
 GAIN = Interval(2.0, 1.9, 2.1, 9)
@@ -176,3 +177,20 @@ def test_other_maps_of_an_array_are_not_written(index_map: str) -> None:
 def test_loops_in_another_form_are_not_written() -> None:
     with pytest.raises(SourceError, match="its gain needs loops in another form"):
         wanted(turned("byte = 9600*j + 8*i of grid_value; i < 1200; j < 700", variant="simd"), "c1")
+
+
+def test_where_an_array_begins() -> None:
+    base = with_candidates(candidate(1, GAIN, families=("align",)))
+    (hotspot,) = base.hotspots
+
+    def placed(**changes: object) -> Report:
+        (structure,) = hotspot.structures
+        other = msgspec.structs.replace(structure, **changes)
+        return msgspec.structs.replace(base, hotspots=(msgspec.structs.replace(hotspot, structures=(other,)),))
+
+    assert wanted(placed(kind="global", name="g::all"), None).arrays == (WantedStart("g::all"),)
+    (array,) = wanted(placed(kind="heap", name="p", alloc_site="app.c:7"), None).arrays
+    assert array == WantedStart("p", "app.c:7")
+    assert shown_array(array) == "p, allocated at app.c:7, from the start of a cache line on"
+    with pytest.raises(SourceError, match="not known where p is allocated"):
+        wanted(placed(kind="heap", name="p", alloc_site=None), "c1")

@@ -152,14 +152,23 @@ def _holders(program: SourceProgram, target: Target) -> frozenset[str]:
     return frozenset(found - {target.usr})
 
 
-def given_memory(target: Target, used: Set[str]) -> str:
-    """The functions that give memory for aligned records, of those that are used, as ``calloc`` and ``realloc`` do."""
-    to, parts = target.aligned, []
+def given_memory(prefix: str, to: int, used: Set[str]) -> str:
+    """The functions that give memory aligned to so many bytes, of those that are used, as ``malloc``, ``calloc`` and
+    ``realloc`` do; their names begin with ``prefix``."""
+    parts = []
+    if "begun" in used:
+        parts.append(
+            function(
+                "void *",
+                f"{prefix}_begun(size_t bytes)",
+                f"return bytes <= SIZE_MAX - {to} ? aligned_alloc({to}, (bytes + {to - 1}) / {to} * {to}) : NULL;",
+            )
+        )
     if "zeroed" in used:
         parts.append(
             function(
                 "void *",
-                f"{target.prefix}_zeroed(size_t count, size_t size)",
+                f"{prefix}_zeroed(size_t count, size_t size)",
                 f"const size_t most = size != 0 ? (SIZE_MAX - {to}) / size : count;",
                 f"void *const p = count <= most ? aligned_alloc({to}, (count * size + {to - 1}) / {to} * {to}) : NULL;",
                 "return p != NULL ? memset(p, 0, count * size) : NULL;",
@@ -169,7 +178,7 @@ def given_memory(target: Target, used: Set[str]) -> str:
         parts.append(
             function(
                 "void *",
-                f"{target.prefix}_regrown(void *old, size_t bytes)",
+                f"{prefix}_regrown(void *old, size_t bytes)",
                 f"void *const p = aligned_alloc({to}, (bytes + {to - 1}) / {to} * {to});",
                 "const size_t had = malloc_usable_size(old);",
                 "if (p == NULL)",

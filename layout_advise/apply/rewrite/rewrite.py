@@ -116,7 +116,7 @@ def _add_helpers(
     end = text.index(";", max(top.end for top in own)) + 1
     end = text.find("\n", end) + 1 or len(text)
     if not target.splits:
-        behind = given_memory(target, used) + (static_asserts(target) if guard else "")
+        behind = given_memory(target.prefix, target.aligned, used) + (static_asserts(target) if guard else "")
         headers = ["stddef"] * guard + (["malloc", "stdint", "stdlib", "string"] if used else [])
         if behind:
             found.add(Edit(end, end, behind))
@@ -124,12 +124,12 @@ def _add_helpers(
         return
     first = min((edit.start for edit in found), default=record.start)
     before = min(top.start for top in tops if top.end >= min(first, record.start))
-    before = _above_comment(text, text.rfind("\n", 0, before) + 1)
+    before = above_comment(text, text.rfind("\n", 0, before) + 1)
     found.add(Edit(before, before, ref_type(target, used)))
     found.add(Edit(end, end, functions(target, used, guard)))
 
 
-def _above_comment(text: str, at: int) -> int:
+def above_comment(text: str, at: int) -> int:
     """The start of the comment that ends on the line above; ``at`` where there is none."""
     above = text[:at].rstrip("\n")
     if len(text[:at]) - len(above) == 1 and above.endswith("*/"):

@@ -472,3 +472,12 @@ def test_what_is_left_out_is_not_timed_and_said_to_be_dropped() -> None:
     assert found.dropped == why
     assert all(FAST in process and SLOW not in process for process in found.steady)
     assert found.whole_seconds > 0
+
+
+def test_with_flushed_caches_code_is_timed_at_one_more_place_in_each_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in FAST.elsewhere:
+        monkeypatch.setitem(TRUE_NS, str(name), 400.0)
+    names = ("identity", "fast", *map(str, FAST.elsewhere))
+    timings = measure(FakeMachine(), timed(*names), Memory(), TimingPlan(restores=3, rounds=3), drop=False)
+    assert [sorted(v.placement for v in r if v.own == FAST) for r in timings.cold] == [[0, 1], [0, 2], [0, 3]]
+    assert [sorted(v.placement for v in r if v.own == FAST) for r in timings.steady] == [[0, 1, 2, 3]] * 3
