@@ -10,6 +10,8 @@ from pathlib import Path
 from layout_advise.build.policy import BUILD
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.mockup.evidence.binding import bind_references
+from layout_advise.mockup.evidence.prefetched import prefetched
 from layout_advise.mockup.readdressed.image import CodeImage, build_image
 from layout_advise.mockup.readdressed.moves import Moves, moves_of, unmoved
 from layout_advise.mockup.readdressed.source import emit_code
@@ -59,9 +61,10 @@ def build_machine_code(region: Region, source: Source, candidates: Iterable[Cand
     done twice; and the code with nothing moved. C sources go to ``folder``."""
     wanted: list[Wanted] = [((MACHINE_CODE,), unmoved(source.trace))]
     reasons: dict[str, str] = {}
+    hints = prefetched(source.lifted, bind_references(source.trace, source.structures))
     for candidate in candidates:
         try:
-            moves = moves_of(candidate, source.trace, source.structures)
+            moves = moves_of(candidate, source.trace, source.structures, hints)
         except LayoutAdviseError as error:
             reasons[candidate.id] = source.told(error.line())
         else:

@@ -19,7 +19,6 @@ from layout_advise.mockup.ir.lifted import Linear, Load, Operand, Prefetch, Stor
 from layout_advise.mockup.remap.entered_indices import goes_on_alike
 from layout_advise.mockup.remap.field_runs import RunPiece
 from layout_advise.mockup.remap.sites import ElementPlace
-from layout_advise.mockup.remap.sure_pointers import starts
 
 _HINTS = {"t0": "0, 3", "": "0, 3", "t1": "0, 2", "t2": "0, 1", "nta": "0, 0", "w": "1, 3", "wt1": "1, 2"}
 """Of prefetches: whether the place will be written, and in how many levels of the cache it is to stay, as gcc has it."""
@@ -193,10 +192,10 @@ class MemoryWriter(ElementPlaces):
         or tested each time. Of an element it is the first field; of one in several arrays a source would have to choose,
         too."""
         old = self.linear(item.address)
-        place, sure = f"(uint8_t *)({old})", {self.context.sure.get(atom) for atom in starts(item.address)}
+        place, known = f"(uint8_t *)({old})", self.context.prefetched.get(item.origin.pc)
         for relayout in self._moved():
             there = self._first_field(relayout, relayout.fields[0], old)
-            if relayout.structure.id in sure:
+            if relayout.structure.id == known:
                 place = there
                 break
             place = f"({within_text(old, relayout.structure)} ? {there} : {place})"

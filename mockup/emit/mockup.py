@@ -53,6 +53,7 @@ from layout_advise.mockup.emit.simd.vector_slots import VectorSlotWriter, vector
 from layout_advise.mockup.emit.statics import NewArrays, declarations, name, new_arrays
 from layout_advise.mockup.emit.writer_state import WriterContext
 from layout_advise.mockup.evidence.binding import accesses, bind
+from layout_advise.mockup.evidence.prefetched import prefetched
 from layout_advise.mockup.ir.effects import FS_BASE, Gpr
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.remap.entered_indices import entered_codes, entered_sites, entry_registers, translated
@@ -60,7 +61,6 @@ from layout_advise.mockup.remap.kept_pointers import kept_pointers
 from layout_advise.mockup.remap.links import NO_LINKS, find_links, pieces_of
 from layout_advise.mockup.remap.plan import plan
 from layout_advise.mockup.remap.reread_fields import of_one_type, read_where_used
-from layout_advise.mockup.remap.sure_pointers import sure_pointers
 from layout_advise.tracer.trace.trace import Trace
 
 PLAIN = EmitSettings()
@@ -181,7 +181,7 @@ def _context(
         entered=entered,
         kept={} if trace.threads else kept_pointers(placed, lifted, binding),
         links=links,
-        sure=sure_pointers(lifted, placed, binding),
+        prefetched=prefetched(lifted, binding),
         pieces=pieces_of(candidate) if plain and not trace.threads else {},
         brought=entered_codes(links, lifted, entered),
         again=again,

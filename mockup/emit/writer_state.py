@@ -60,8 +60,8 @@ class WriterContext:
     links: Links = NO_LINKS
     pieces: Mapping[str, OnePiece] = field(default_factory=dict)
     """By structure id the new elements that pointers lead to, as they would in a source."""
-    sure: Mapping[Operand, str] = field(default_factory=dict)
-    """Of what prefetches start from, the structure (id) that it leads into (:mod:`~..remap.sure_pointers`)."""
+    prefetched: Mapping[int, str] = field(default_factory=dict)
+    """By the address of a prefetch the structure (id) that it goes to, where that is known."""
     brought: Mapping[Val, EnteredCode] = field(default_factory=dict)
     """The codes of links that the call brings along, by the values at the entry."""
     again: frozenset[int] = frozenset()

@@ -11,11 +11,12 @@ that register points to. All other instructions are those of the original: no co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from layout_advise.errors import RefusedError
 from layout_advise.mockup.evidence.binding import Key
+from layout_advise.mockup.machine.disassembly import MemoryOperand, decode_one
 from layout_advise.mockup.readdressed.arithmetic import Arithmetic, Word, arithmetic_of
 from layout_advise.mockup.readdressed.moves import RING, Moves
 from layout_advise.mockup.readdressed.operand import at_register
@@ -46,6 +47,8 @@ STOP = b"\x0f\x0b"
 SAVED = 256
 """The place in the header of the registers that are put aside."""
 MOST_WORDS = (HEADER_BYTES - MARKS) // 8
+HINTED = 0
+"""The number of a prefetch's only operand."""
 LOOP_STEP = 32
 """Loops begin in the copy where they did, modulo so many bytes."""
 _NOPS = tuple(map(bytes.fromhex, ("", "90", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000")))
@@ -72,8 +75,10 @@ def build_image(region: Region, moves: Moves, address: int, *, shift: int = 0, t
     Raises RefusedError where an instruction cannot be copied or moved.
     """
     known = _known(region)
-    arithmetic = {key: arithmetic_of(move) for key, move in moves.of.items()}
-    builder = _Builder(region, known, moves, arithmetic, address, shift, twice)
+    code = _with_hints(known.code, moves)
+    all_moves = {**moves.of, **{(at, HINTED): move for at, move in moves.hints.items() if at in code and code[at].accesses}}
+    arithmetic = {key: arithmetic_of(move) for key, move in all_moves.items()}
+    builder = _Builder(region, replace(known, code=code), moves, arithmetic, address, shift, twice)
     image = builder.build()
     return CodeImage(address, address + HEADER_BYTES, image, builder.words, tuple(builder.moved))
 
@@ -91,6 +96,22 @@ class _Known:
 def _known(region: Region) -> _Known:
     code = decode(region)
     return _Known(code, registers_of(region), frozenset(live_flags(code)))
+
+
+def _with_hints(code: Mapping[int, Instruction], moves: Moves) -> Mapping[int, Instruction]:
+    """The code with those prefetches that are moved as accesses; others stay as they are."""
+    hints = {at: access for at in moves.hints if at in code and (access := _hint_at(code[at])) is not None}
+    return {at: replace(insn, accesses=(hints[at],)) if at in hints else insn for at, insn in code.items()}
+
+
+def _hint_at(insn: Instruction) -> OperandAccess | None:
+    """The place that a prefetch names; None where no general registers make it up."""
+    operand = next((o for o in decode_one(insn.code, insn.address).operands if isinstance(o, MemoryOperand)), None)
+    if operand is None or operand.base is None or operand.segment or operand.narrow or operand.vector_index is not None:
+        return None
+    index = operand.index.number if operand.index is not None else None
+    displacement = (operand.displacement + (1 << 63)) % (1 << 64) - (1 << 63)
+    return OperandAccess(HINTED, "read", 1, OperandAddress(operand.base.number, index, operand.scale, displacement))
 
 
 @dataclass(slots=True)

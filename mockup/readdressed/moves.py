@@ -9,9 +9,10 @@ reference that goes over several places of an element, as in a loop over fields,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
+from types import MappingProxyType
 
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import (
@@ -119,6 +120,8 @@ class Moves:
     of: Mapping[Key, Move]
     kept: frozenset[Key]
     outward: frozenset[tuple[str, int]]
+    hints: Mapping[int, Move] = field(default_factory=dict)
+    """By the address of a prefetch: to the first field of the element that it goes to."""
 
     @property
     def plan(self) -> RemapPlan:
@@ -126,9 +129,12 @@ class Moves:
         return RemapPlan(written=self.outward)
 
 
-def moves_of(candidate: Candidate, trace: Trace, structures: Sequence[Structure]) -> Moves:
-    """The moves of every traced reference to what ``candidate`` re-lays. Raises RemapError where one of them is no move, or
-    the elements lie behind pointers, in several blocks or in a choice of them."""
+def moves_of(
+    candidate: Candidate, trace: Trace, structures: Sequence[Structure], prefetched: Mapping[int, str] = MappingProxyType({})
+) -> Moves:
+    """The moves of every traced reference to what ``candidate`` re-lays, and of prefetches, of which ``prefetched`` says by
+    address in which structure they go. Raises RemapError where a reference is no move, or the elements lie behind pointers,
+    in several blocks or in a choice of them."""
     binding = bind_references(trace, structures)
     firsts, arrays = first_buffers(candidate.relayouts), arrays_of(candidate)
     layouts = {r.structure.id: (r, first) for r, first in zip(candidate.relayouts, firsts, strict=True)}
@@ -148,13 +154,31 @@ def moves_of(candidate: Candidate, trace: Trace, structures: Sequence[Structure]
             found[key] = _move(layout, first, arrays, reference, places)
             if reference.kind != "read":
                 outward |= {(name, m.field) for m in _fields_of(layout, places, reference)}
-    return Moves(candidate, arrays, binding, found, frozenset(binding.streams) - frozenset(found), frozenset(outward))
+    hinted = {pc: _hint(*layouts[name], arrays) for pc, name in prefetched.items() if name in layouts}
+    hints = {pc: move for pc, move in hinted.items() if move is not None}
+    return Moves(candidate, arrays, binding, found, frozenset(binding.streams) - frozenset(found), frozenset(outward), hints)
 
 
 def unmoved(trace: Trace) -> Moves:
     """No moves at all: the code does what the original does where that does it."""
     binding = bind_references(trace, ())
     return Moves(Candidate("identity", (), (), ()), Arrays((), (), 0), binding, {}, frozenset(binding.streams), frozenset())
+
+
+def _hint(layout: Relayout, first: int, arrays: Arrays) -> Move | None:
+    """The way from any address of an element to its first field, as it is not known at which one a prefetch is; None where
+    none is known."""
+    mapped, structure = layout.fields[0], layout.structure
+    try:
+        (buffer, offset), steps = _place(layout, structure.fields[mapped.field].offset, "a prefetch")
+    except RemapError:
+        return None
+    number, step = first + buffer, structure.element_bytes
+    begin = arrays.pages[number] + arrays.heads[number] + offset
+    alike = steps == Steps(step)
+    start = structure.base + (structure.fields[mapped.field].offset if alike else 0)
+    move = Move(start, step, begin, steps, apart=int(alike), bytes=structure.count * step)
+    return None if steps.block or (not alike and move.quotient[0] * move.bytes >= RING) else move
 
 
 def _check_grid(layout: Relayout) -> None:
@@ -237,9 +261,9 @@ def _place(layout: Relayout, local: int, where: str) -> tuple[tuple[int, int], S
     """The buffer and the offset of byte ``local`` of the first element, and how the others follow it."""
     structure = layout.structure
     for mapped in layout.fields:
-        field = structure.fields[mapped.field]
-        if field.offset <= local < field.offset + field.bytes:
-            return (mapped.buffer, mapped.offset + local - field.offset), _steps(layout, mapped, where)
+        held = structure.fields[mapped.field]
+        if held.offset <= local < held.offset + held.bytes:
+            return (mapped.buffer, mapped.offset + local - held.offset), _steps(layout, mapped, where)
     raise RemapError(where, uncovered(structure, local, 1))
 
 

@@ -13,7 +13,7 @@ from layout_advise.build import machine_code
 from layout_advise.build.machine_code import MachineCode, build_machine_code
 from layout_advise.errors import RemapError
 from layout_advise.layoutalgebra.derive.structure import Candidate
-from layout_advise.mockup.ir.lifted import Lifted
+from layout_advise.mockup.ir.lifted import Lifted, Prefetch, everything
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.mockup.machine.loop_regions import LoopNest, hottest_nests
 from layout_advise.mockup.readdressed.moves import Moves, moves_of
@@ -96,6 +96,31 @@ int main(void)
 """
 
 
+AHEAD = r"""
+#include <stdio.h>
+#include <stdlib.h>
+struct item { double x, v; long id, rest[5]; };
+static struct item *all; static long n = 600, order[600];
+__attribute__((noipa)) double hot(struct item *a, const long *next)
+{
+    double sum = 0;
+    for (long i = 0; i < n; i++) {
+        __builtin_prefetch(&a[next[i] + 3], 1);
+        __builtin_prefetch((void *)(next[i] * 0x123456789));
+        sum += a[next[i]].x += a[next[i]].v * 0.5;
+    }
+    return sum;
+}
+int main(void)
+{
+    all = calloc(n, sizeof *all); double t = 0;
+    for (long i = 0; i < n; i++) { all[i].v = i; order[i] = i * 77 % n; }
+    for (int c = 0; c < 8; c++) t += hot(all, order);
+    printf("%g\n", t);
+}
+"""
+
+
 class Scene:
     """A program parked at a call of its ``hot``, with layouts for what that touches."""
 
@@ -142,6 +167,23 @@ def test_every_layout_does_the_same(tmp_path: Path, flags: tuple[str, ...]) -> N
     assert {name: one.reason for name, one in found.items() if one.reason} == {}
     assert {"soa", "split"} <= {family for c in scene.layouts for family in c.families}
     assert any(c.block for c in scene.layouts)
+
+
+def test_prefetches_go_where_the_accesses_of_their_pointer_go(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "-O2", "-mprfchw", text=AHEAD)
+    with parked(program, 3) as process:
+        scene = Scene(process, program, tmp_path)
+        made = scene.build(scene.layouts)
+        found = scene.compare(made)
+    assert not [str(name) for name, finding in found.items() if finding.reason]
+    hints = [item for item in everything(scene.lifted.body) if isinstance(item, Prefetch)]
+    assert sorted(item.hint for item in hints) == ["t0", "w"]
+    known = {item.hint: f"{item.origin.pc:#x}: " for item in hints}
+    whole = [m for m in made.mockups if m.variant.is_candidate and "aosoa" not in m.candidate.families]
+    texts = [m.path.with_suffix(".c").read_text() for m in whole]
+    assert len(texts) >= 8
+    assert all(known["w"] in text for text in texts)
+    assert not any(known["t0"] in text for text in texts), "it starts from no pointer"
 
 
 def test_loops_over_fields_find_their_places(tmp_path: Path) -> None:

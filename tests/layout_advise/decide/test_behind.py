@@ -84,7 +84,7 @@ def test_the_faster_one_is_not_touched() -> None:
 
 @pytest.mark.parametrize(("told", "most"), [(1050.0, 1.05), (1400.0, 1.4), (2500.0, 2.0)])
 def test_a_call_gains_no_more_than_it_takes_over_warm_caches(told: float, most: float) -> None:
-    """With warm caches nothing is gained, with flushed ones twice the speed: not of a call that hardly finds flushed ones."""
+    """With warm caches nothing is gained, with flushed ones twice the speed: not of a call that hardly finds them."""
     timings = times()
     cold = [{**one, FAST: [500.0] * 3, ORIGINAL: [1000.0] * 3} for one in timings.cold]
     fast, _ = both(replace(timings, cold=cold), replace(BETWEEN, in_situ_ns=told))

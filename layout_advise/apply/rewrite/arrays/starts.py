@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from layout_advise.apply.rewrite.aligned import given_memory
-from layout_advise.apply.rewrite.program import Refusal, SourceProgram, arguments, uncast
+from layout_advise.apply.rewrite.program import Refusal, SourceProgram, arguments
 from layout_advise.apply.rewrite.rewrite import Rewritten, above_comment, outcome
 from layout_advise.apply.rewrite.syntax import Edit, Syntax, TranslationUnit
 from layout_advise.apply.rewrite.target import LINE
@@ -22,7 +22,8 @@ HEADERS = {
     "zeroed": ("stdint", "stdlib", "string"),
     "regrown": ("malloc", "stdlib", "string"),
 }
-SIZES = {"malloc": 0, "realloc": 1, "aligned_alloc": 1, "memalign": 1, "posix_memalign": 2}
+SIZES = {"malloc": (0,), "calloc": (0, 1), "realloc": (1,), "aligned_alloc": (1,), "memalign": (1,), "posix_memalign": (2,)}
+"""Which arguments say how many bytes."""
 HINT = "choose another layout with --candidate"
 
 
@@ -128,8 +129,7 @@ def _obstacle(program: SourceProgram, call: Syntax) -> str:
     if not call.foreign:
         return f"{call.name} is a function of the program's own"
     given = arguments(call)
-    size = given[SIZES[call.name]] if call.name in SIZES and len(given) > SIZES[call.name] else None
-    if size is not None and _is_parameter(program, uncast(size), call):
+    if _is_allocators(program, call, [given[k] for k in SIZES[call.name]]):
         return f"{call.name} is called by an allocator of the program's own, which gives other memory, too"
     told = program.text(given[TOLD[call.name]]) if call.name in TOLD else "0"
     if not told.isdigit() or int(told) >= LINE:
@@ -137,10 +137,12 @@ def _obstacle(program: SourceProgram, call: Syntax) -> str:
     return ""
 
 
-def _is_parameter(program: SourceProgram, size: Syntax, call: Syntax) -> bool:
-    """True for a parameter of the function that the call is in."""
+def _is_allocators(program: SourceProgram, call: Syntax, sizes: Sequence[Syntax]) -> bool:
+    """True where a function is handed how many bytes: nothing but its parameters says it, and no ``sizeof``."""
     up = program.parents.get(call)
     while up is not None and up.kind not in ("FUNCTION_DECL", "CXX_METHOD"):
         up = program.parents.get(up)
-    own = up.children if up is not None else ()
-    return size.kind == "DECL_REF_EXPR" and any(c.kind == "PARM_DECL" and c.declares == size.refers for c in own)
+    own = {child.declares for child in up.children if child.kind == "PARM_DECL"} if up is not None else set()
+    parts = [part for size in sizes for part in size.walk()]
+    named = [part for part in parts if part.kind in ("DECL_REF_EXPR", "MEMBER_REF_EXPR", "CXX_UNARY_EXPR")]
+    return bool(named) and all(part.kind == "DECL_REF_EXPR" and part.refers in own for part in named)

@@ -119,6 +119,7 @@ WRAPPED = """#include <stdlib.h>
 #define ARRAY(n) malloc((n) * sizeof(double))
 void *given(size_t bytes) { return malloc(bytes); }
 double *made(void) { return ARRAY(9); }
+void *some(size_t n, size_t size) { return malloc(n < 1 ? size : n * size); }
 """
 
 
@@ -127,6 +128,7 @@ double *made(void) { return ARRAY(9); }
     [
         (1, "no call of malloc, calloc or realloc is there"),
         (3, "malloc is called by an allocator of the program's own, which gives other memory, too"),
+        (5, "malloc is called by an allocator of the program's own, which gives other memory, too"),
     ],
 )
 def test_what_cannot_be_written_is_named(line: int, why: str, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Values that lead into one moved structure as far as the trace tells: what starts from them needs no test of where it goes.
+"""Prefetches that go where accesses from the same pointer go.
 
-Prefetches are no accesses, and no trace tells where they go; most start from pointers by which accesses are made as well.
+They are no accesses, and no trace tells where they lead; most start from a pointer by which accesses are made as well.
 """
 
 from __future__ import annotations
@@ -10,28 +10,30 @@ from collections.abc import Mapping, Sequence
 
 from layout_advise.mockup.evidence.binding import Binding, accesses, key_of
 from layout_advise.mockup.ir.lifted import Assign, Let, LetLinear, Lifted, Linear, Operand, Prefetch, everything
-from layout_advise.mockup.remap.sites import RemapPlan
 
 
-def sure_pointers(lifted: Lifted, plan: RemapPlan, binding: Binding) -> Mapping[Operand, str]:
-    """By operand that prefetches start from the structure (id) that executed accesses from it go to, where none goes
-    elsewhere. Which of a sum's terms is the pointer is not asked."""
-    wanted = {atom for item in everything(lifted.body) if isinstance(item, Prefetch) for atom in starts(item.address)}
-    if not wanted:
-        return {}
+def prefetched(lifted: Lifted, binding: Binding) -> Mapping[int, str]:
+    """By the address of a prefetch the structure (id) that all executed accesses go to which start from one of its terms;
+    which of these is the pointer is not asked. Nothing of one that no such access tells of."""
+    hints = [item for item in everything(lifted.body) if isinstance(item, Prefetch)]
+    led = _led(lifted, binding) if hints else {}
+    found = defaultdict[int, set[str]](set)
+    for item in hints:
+        found[item.origin.pc] |= {next(iter(led[one])) for one in _starts(item.address) if len(led.get(one, ())) == 1}
+    return {pc: next(iter(names)) for pc, names in found.items() if len(names) == 1 and all(names)}
+
+
+def _led(lifted: Lifted, binding: Binding) -> Mapping[Operand, set[str]]:
+    """By operand the structures that executed accesses reach which start from it; an empty one stands for other memory."""
     sources, found = _sources(lifted), defaultdict[Operand, set[str]](set)
     for access in accesses(lifted.body):
-        place = plan.places.get(access.uid)
-        if place is None and key_of(access) not in binding.reference_of:
-            continue  # it never ran
-        name = place.relayout.structure.id if place is not None and place.within is None else ""
-        for operand in _reached(starts(access.address), sources):
-            found[operand].add(name)
-    single = {operand: next(iter(found[operand])) for operand in wanted if len(found[operand]) == 1}
-    return {operand: name for operand, name in single.items() if name}
+        if key_of(access) in binding.reference_of:
+            for operand in _reached(_starts(access.address), sources):
+                found[operand].update(binding.reached_by(key_of(access)))
+    return found
 
 
-def starts(address: Linear) -> tuple[Operand, ...]:
+def _starts(address: Linear) -> tuple[Operand, ...]:
     """The terms of an address that may be a pointer: what is neither scaled nor taken away."""
     return tuple(atom for atom, coefficient in address.terms if coefficient == 1)
 
@@ -45,7 +47,7 @@ def _sources(lifted: Lifted) -> Mapping[Operand, Sequence[Operand]]:
         elif isinstance(item, Let) and item.name == "select" and item.value.ty == "i64":
             found[item.value] += item.args[1:]
         elif isinstance(item, LetLinear):
-            found[item.value] += starts(item.linear)
+            found[item.value] += _starts(item.linear)
     return found
 
 
