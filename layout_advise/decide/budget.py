@@ -15,7 +15,7 @@ from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.measured import Doubt, Measured, TermName, saved
 from layout_advise.measure.mode import Mode, is_apart
 from layout_advise.mockup.timing.policy import TIMING
-from layout_advise.mockup.timing.ratios import identity_of, over_unchanged, places_of
+from layout_advise.mockup.timing.ratios import greatest, identity_of, over_unchanged, places_of
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
     IDENTITY,
@@ -101,8 +101,8 @@ def _caches(one: Measured, timings: Timings, around: Circumstances) -> list[Doub
         return []
     ends = [r for mode in get_args(Mode) if (r := timings.ratio(ORIGINAL, one.name, mode)) is not None]
     lo = min([counted.lo, *(r.lo for r in ends)])
-    greater = timings.greater(one.name, told)
-    middle, hi = max(counted.median, greater[0]), max(counted.hi, greater[1])
+    middle, hi = greatest(timings, one.name, told)
+    middle, hi = max(counted.median, middle), max(counted.hi, hi)
     return [Doubt("caches", lo, hi, "with warm and with flushed caches", middle)]
 
 

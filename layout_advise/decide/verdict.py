@@ -150,7 +150,8 @@ def _change(winner: Measured) -> Verdict:
 
 def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) -> Verdict:
     known = [c for c in candidates if c.ceiling() is not None]
-    unmeasured = [c for c in candidates if c.ceiling() is None]
+    layouts = {c.layout for c in known}
+    unmeasured = [c for c in candidates if c.ceiling() is None and c.layout not in layouts]
     if not known:
         why = next((f": {c.reason}" for c in unmeasured if c.reason), "")
         return undecided(
@@ -160,7 +161,7 @@ def _keep_or_undecided(candidates: Sequence[Measured], context: VerdictContext) 
     if near:
         return _left_open(max(near, key=lambda c: (c.middle(), c.id)), candidates, context)
     best = max(known, key=lambda c: c.ceiling() or 0.0)
-    tried = len({c.layout for c in known})
+    tried = len(layouts)
     many = f"{tried} other layouts were measured and none gains"
     many = many if tried > 1 else "1 other layout was measured and does not gain"
     than = "speed of the unchanged layout" if best.form in WRITTEN else "unchanged mock-up's speed"

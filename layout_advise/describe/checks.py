@@ -10,7 +10,7 @@ from layout_advise.choose.calls import Stretch
 from layout_advise.describe.policy import CHECKS
 from layout_advise.measure.mode import Mode, is_apart
 from layout_advise.measure.policy import MEASURE
-from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor
+from layout_advise.mockup.timing.ratios import identity_ratio, noise_floor, withheld
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, PLACED
 from layout_advise.reports.model import contract
@@ -120,9 +120,9 @@ def _timing_checks(timings: Timings, conditions: Conditions) -> Sequence[contrac
     if conditions.in_situ_ns:
         checks += [*_in_situ(timings, conditions), *_steady_calls(conditions)]
         checks += drift(conditions.stretches, conditions.in_situ_ns)
-    withheld = timings.withheld() if conditions.mode == "steady" else None
-    if withheld is not None:
-        checks.append(_other_data(timings, withheld))
+    part = withheld(timings) if conditions.mode == "steady" else None
+    if part is not None:
+        checks.append(_other_data(timings, part))
     return [*checks, *_calm(timings), _page_faults(timings)]
 
 

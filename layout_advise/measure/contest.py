@@ -50,7 +50,10 @@ def contest_of(
     entrants, unmeasured = [], []
     packed = packed_in(source.region) if source.region is not None else 0
     unchanged = made[IDENTITY].path if IDENTITY in made else None
-    for item in contestants(made, found):
+    able = contestants(made, found)
+    bare = [m for m in able if m.recipe.variant.promise == "plain"]
+    made_plain = {m.recipe.variant.layout: packed_arithmetic(m, source.kernel) for m in bare}
+    for item in able:
         variant, candidate = item.recipe.variant, item.recipe.candidate
         assert candidate is not None
         assert item.path is not None
@@ -64,7 +67,8 @@ def contest_of(
                 candidate.block is not None,
                 words(candidate),
                 unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel),
-                sum(packed_counts(item.path, source.kernel)) > packed,
+                packed_arithmetic(item, source.kernel) > packed,
+                _made_no_vectors(item, made_plain.get(variant.layout), source.kernel),
                 item.translated,
             )
         )
@@ -82,6 +86,18 @@ def contest_of(
         reindexed={m.recipe.variant: source.forbidden(m.recipe.through) for m in alike},
         calls_around=calls_around,
     )
+
+
+def packed_arithmetic(item: Mockup, kernel: str) -> int:
+    """The instructions of packed arithmetic in a mock-up's innermost loops."""
+    return sum(packed_counts(item.path, kernel)) if item.path is not None else 0
+
+
+def _made_no_vectors(item: Mockup, plain: int | None, kernel: str) -> bool:
+    """Tells whether a promise gave a layout's build no more vector arithmetic than its plain build has (``plain``; None:
+    there is none)."""
+    promised = item.recipe.variant.promise in ("restrict", "simd")
+    return promised and plain is not None and packed_arithmetic(item, kernel) <= plain
 
 
 def controls(made: Mockups, found: Findings, compared: bool, kernel: str) -> dict[Variant, Path]:

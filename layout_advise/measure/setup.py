@@ -33,6 +33,8 @@ class Entrant:
     vectorised: bool = False
     packed: bool = False
     """Whether its loops have more arithmetic on several elements at once than the original's."""
+    waits: bool = False
+    """As in :class:`~layout_advise.mockup.timing.plan.Timed`."""
     translated: frozenset[str] = frozenset()
     """The structures for which it makes places of addresses one by one, where a source in its layout need not."""
 
@@ -60,8 +62,9 @@ class Contest:
             if (users := self._users(v)) is None or users
         ]
         for e in self.entrants:
-            found.append(Timed(e.variant, e.mockup, e.unwritten, e.blocked))
-            found += [Timed(v, self.places[v], e.unwritten) for v in e.variant.elsewhere if v in self.places]
+            found.append(Timed(e.variant, e.mockup, e.unwritten, e.blocked, waits=e.waits))
+            places = (v for v in e.variant.elsewhere if v in self.places)
+            found += [Timed(v, self.places[v], e.unwritten, waits=e.waits) for v in places]
         return found
 
     def _users(self, control: Variant) -> frozenset[Variant] | None:

@@ -42,6 +42,8 @@ def measure(
     timings = more if more is not None else Timings(typical=plan.typical)
     timings = replace(timings, blocked=timings.blocked | {v.name for v in variants if v.blocked})
     timings, alive = _without(timings, [v for v in variants if v.name not in timings.failed], left_out)
+    waiting = [v for v in alive if v.waits] if drop and more is None and plan.finalists is not None else []
+    alive = [v for v in alive if v not in waiting]
     attempts, begun = 0, own_time()
     while len(timings.steady) < plan.restores:
         if plan.seconds and is_over(plan, len(timings.steady), own_time() - begun):
@@ -70,6 +72,8 @@ def measure(
             plan = in_time(plan, processes)
             if drop and plan.finalists is not None and processes < TIMING.fewest:
                 timings, alive = _without(timings, alive, _beyond_finalists(timings, alive, plan))
+        timings, late = _promising(timings, waiting)
+        alive, waiting = [*alive, *late], []
         progress(len(timings.steady), plan.restores)
         begun += own_time() - done  # a benchmark runs other programs here
         if drop and len(timings.steady) >= TIMING.drop_after:
@@ -79,6 +83,18 @@ def measure(
         if timings.dropped and not any(v.name.is_contender for v in alive):
             break  # none of them can be the answer
     return as_in_program(timings, plan.unknown)
+
+
+def _promising(timings: Timings, waiting: Sequence[Timed]) -> tuple[Timings, list[Timed]]:
+    """The builds of those ``waiting`` that are timed from now on: where the first process shows that the unchanged layout gains by
+    the same promise. The others are noted as dropped."""
+    promises = {v.name.promise for v in waiting}
+    gains = {p: timings.ratio(IDENTITY, replace(IDENTITY, promise=p)) for p in promises}
+    helps = {p for p, ratio in gains.items() if ratio is not None and ratio.median * TIMING.clearly_faster > 1.0}
+    why = "it made no vectors, and the unchanged layout gains nothing by the same promise"
+    dropped = {v.name: why for v in waiting if v.name.promise not in helps and not v.name.placement}
+    late = [v for v in waiting if v.name.promise in helps]
+    return replace(timings, dropped={**timings.dropped, **dropped}), late
 
 
 def is_over(plan: TimingPlan, processes: int, spent: float) -> bool:

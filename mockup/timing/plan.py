@@ -31,6 +31,9 @@ class Timed:
     """Whether it has loops over the elements of a block, which compilers make vector instructions of by themselves."""
     beside: frozenset[Variant] | None = None
     """The candidates that it is timed for: without them it need not be; None: for all."""
+    waits: bool = False
+    """Whether it is a layout's build with a promise that made no vectors: where calls are slow it is timed only if the
+    unchanged layout gains by that promise (``docs/decisions/0144``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,3 +144,26 @@ def noise_floor(timings: Timings, mode: Mode = "steady") -> tuple[float, float]:
         return (1.0, 1.0)
     both = [*values, *(1 / v for v in values)]
     return (min(both), max(both))
+
+
+def withheld(timings: Timings) -> float | None:
+    """The greatest part of a speedup seen with the same data again and again that is not told, as it does not hold with
+    flushed caches; None where calls use the same data (``lesser``)."""
+    if not timings.lesser:
+        return None
+    names = {name for restore in timings.steady for name in restore} - {ORIGINAL, SHADOW, *CONTROLS}
+    pairs = [(timings.ratio(ORIGINAL, name), timings.in_mode(ORIGINAL, name, "steady")) for name in names]
+    return max((1 - told.median / seen.median for told, seen in pairs if told and seen and seen.median > 1), default=0.0)
+
+
+def greatest(timings: Timings, name: Variant, in_situ_ns: float | None = None) -> tuple[float, float]:
+    """The greatest median and upper end of a candidate's speedup, with warm or with flushed caches; 0 where nothing was
+    measured. A call that takes ``in_situ_ns`` in the program gains no more than that over what the new layout takes with
+    warm caches."""
+    warm, cold = timings.in_mode(ORIGINAL, name, "steady"), timings.in_mode(ORIGINAL, name, "cold")
+    repeated = timings.nanoseconds(ORIGINAL)
+    longer = max(1.0, in_situ_ns / repeated) if warm and in_situ_ns and repeated else math.inf
+    found = [(r.median, r.hi) for r in (warm, cold) if r is not None]
+    most = (longer * warm.median, longer * warm.hi) if warm else (math.inf, math.inf)
+    middle, hi = (max((one[k] for one in found), default=0.0) for k in (0, 1))
+    return min(middle, most[0]), min(hi, most[1])

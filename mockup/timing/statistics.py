@@ -93,6 +93,14 @@ def nearer(one: Ratio, other: Ratio) -> Ratio:
     return replace(first, lo=min(first.lo, second.lo), hi=max(first.hi, second.hi))
 
 
+def no_greater(found: Ratio, pairs: Sequence[tuple[float, float]]) -> Ratio:
+    """A ratio of usual times whose upper end is no greater than that of the ratios within each process (``pairs``): where
+    others slow the original in phases these say too much, so that they bound from above what is usual
+    (``docs/decisions/0145``). Unchanged where there are few of them, or they lie below all that was found."""
+    within = paired_ratio(pairs) if len(pairs) >= TIMING.fewest_pairs else found
+    return found if within.hi < found.lo else replace(found, hi=max(found.median, min(found.hi, within.hi)))
+
+
 def _interval(
     data: Sequence[NDArray[np.float64]], statistic: Callable[..., NDArray[np.float64]], median: float, *, paired: bool
 ) -> tuple[float, float]:

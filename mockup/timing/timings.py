@@ -21,6 +21,7 @@ from layout_advise.mockup.timing.statistics import (
     Ratio,
     median_of,
     nearer,
+    no_greater,
     paired_ratio,
     quantile_of,
     undisturbed,
@@ -225,37 +226,19 @@ class Timings:
 
     def ratio(self, over: Variant, under: Variant, mode: Mode = "steady") -> Ratio | None:
         """Time(over) / time(under), undisturbed, with its interval over the restores; None where nothing was measured."""
-        found = self._ratio(over, under, mode)
+        found = self.in_mode(over, under, mode)
         if found is not None and self.lesser and mode == "steady" and under not in (ORIGINAL, SHADOW, *CONTROLS):
-            return min(found, self._ratio(over, under, "cold") or found, key=lambda r: r.median)
+            return min(found, self.in_mode(over, under, "cold") or found, key=lambda r: r.median)
         return found
 
-    def withheld(self) -> float | None:
-        """The greatest part of a speedup seen with the same data again and again that is not told, as it does not hold with
-        flushed caches; None where calls use the same data (``lesser``)."""
-        if not self.lesser:
-            return None
-        names = {name for restore in self.steady for name in restore} - {ORIGINAL, SHADOW, *CONTROLS}
-        pairs = [(self.ratio(ORIGINAL, name), self._ratio(ORIGINAL, name, "steady")) for name in names]
-        return max((1 - told.median / seen.median for told, seen in pairs if told and seen and seen.median > 1), default=0.0)
-
-    def greater(self, name: Variant, in_situ_ns: float | None = None) -> tuple[float, float]:
-        """The greatest median and upper end of a candidate's speedup, with warm or with flushed caches; 0 where nothing was
-        measured. A call that takes ``in_situ_ns`` in the program gains no more than that over what the new layout takes
-        with warm caches."""
-        warm, cold = (self._ratio(ORIGINAL, name, mode) for mode in ("steady", "cold"))
-        repeated = self.nanoseconds(ORIGINAL)
-        longer = max(1.0, in_situ_ns / repeated) if warm and in_situ_ns and repeated else math.inf
-        found = [(r.median, r.hi) for r in (warm, cold) if r is not None]
-        most = (longer * warm.median, longer * warm.hi) if warm else (math.inf, math.inf)
-        middle, hi = (max((one[k] for one in found), default=0.0) for k in (0, 1))
-        return min(middle, most[0]), min(hi, most[1])
-
-    def _ratio(self, over: Variant, under: Variant, mode: Mode) -> Ratio | None:
+    def in_mode(self, over: Variant, under: Variant, mode: Mode) -> Ratio | None:
+        """The same of one mode's times alone, also where the lesser gain of both counts."""
+        runs = self.processes(over, mode), self.processes(under, mode)
         if self.typical:
             above, below = (self._of_processes(name, over, under, mode) for name in (over, under))
-            return unpaired_ratio(above, below, TIMING.typical) if above and below else None
-        runs = self.processes(over, mode), self.processes(under, mode)
+            pairs = [(a, b) for a, b in zip(*runs, strict=True) if a and b] if self.is_calm else []
+            found = unpaired_ratio(above, below, TIMING.typical) if above and below else None
+            return no_greater(found, pairs) if found is not None else None
         above, below = ([ns for ns in one if ns] for one in runs)
         if not above or not below:
             return None

@@ -62,7 +62,7 @@ def _declared(program: SourceProgram, name: str) -> list[tuple[Path, Edit] | Ref
 
 
 def _behind(program: SourceProgram, node: Syntax) -> int:
-    """Where the brackets of a variable end; -1 where they are those of another type, or a macro's."""
+    """The end of a variable's brackets; -1 where they are those of another type, or a macro's."""
     text, at = program.texts[node.file], node.name_at + len(node.name)
     if node.in_macro or text[node.name_at : at] != node.name:
         return -1
