@@ -86,8 +86,8 @@ def measure(
 
 
 def _promising(timings: Timings, waiting: Sequence[Timed]) -> tuple[Timings, list[Timed]]:
-    """The builds of those ``waiting`` that are timed from now on: where the first process shows that the unchanged layout gains by
-    the same promise. The others are noted as dropped."""
+    """The builds of those ``waiting`` that are timed from now on: where the first process shows that the unchanged layout
+    gains by the same promise. The others are noted as dropped."""
     promises = {v.name.promise for v in waiting}
     gains = {p: timings.ratio(IDENTITY, replace(IDENTITY, promise=p)) for p in promises}
     helps = {p for p, ratio in gains.items() if ratio is not None and ratio.median * TIMING.clearly_faster > 1.0}
