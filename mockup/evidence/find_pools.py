@@ -20,6 +20,8 @@ MOST_BLOCKS = 1 << 15
 """More blocks are looked up too slowly, and make too large a table."""
 NEARLY_ALL = 7 / 8
 """Of a block with so many of the elements a layout is tried by itself: it takes less to test an address for one block."""
+FEWEST_ELEMENTS = 4
+"""Of fewer elements there is nothing to arrange: they are a handful of lines in any order."""
 LARGEST_ELEMENT = 4096
 """Larger blocks (rows of a matrix, buffers) are arrays of which the elements are not known."""
 
@@ -82,7 +84,7 @@ def _pool(group: Sequence[int], objects: Sequence[MemoryObject], known: Mapping[
             return None
         blocks.append(ElementBlock(address, first, count, one.base, one.bytes))
         first += count
-    if max(block.count for block in blocks) > NEARLY_ALL * first:
+    if first < FEWEST_ELEMENTS or max(block.count for block in blocks) > NEARLY_ALL * first:
         return None
     return FoundPool(element, tuple(blocks), tuple(group))
 

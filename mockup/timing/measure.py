@@ -42,7 +42,7 @@ def measure(
     timings = more if more is not None else Timings(typical=plan.typical)
     timings = replace(timings, blocked=timings.blocked | {v.name for v in variants if v.blocked})
     timings, alive = _without(timings, [v for v in variants if v.name not in timings.failed], left_out)
-    waiting = [v for v in alive if v.waits] if drop and more is None and plan.finalists is not None else []
+    waiting = [v for v in alive if v.waits] if drop and more is None else []
     alive = [v for v in alive if v not in waiting]
     attempts, begun = 0, own_time()
     while len(timings.steady) < plan.restores:

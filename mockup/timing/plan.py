@@ -32,8 +32,8 @@ class Timed:
     beside: frozenset[Variant] | None = None
     """The candidates that it is timed for: without them it need not be; None: for all."""
     waits: bool = False
-    """Whether it is a layout's build with a promise that made no vectors: where calls are slow it is timed only if the
-    unchanged layout gains by that promise (``docs/decisions/0144``)."""
+    """Whether it is a layout's build with a promise that made no vectors: it is timed if the unchanged layout gains by that
+    promise (``docs/decisions/0144``)."""
 
 
 @dataclass(frozen=True, slots=True)

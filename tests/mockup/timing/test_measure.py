@@ -484,7 +484,7 @@ def test_with_flushed_caches_code_is_timed_at_one_more_place_in_each_process(mon
 
 
 @pytest.mark.parametrize(("unchanged", "processes"), [(2900.0, 0), (990.0, 0), (900.0, 6)])
-def test_where_calls_are_slow_a_promise_without_vectors_waits_for_the_unchanged_layout_to_gain_by_it(
+def test_a_promise_without_vectors_waits_for_the_unchanged_layout_to_gain_by_it(
     monkeypatch: pytest.MonkeyPatch, unchanged: float, processes: int
 ) -> None:
     promised = replace(FAST, promise="restrict")
@@ -492,9 +492,7 @@ def test_where_calls_are_slow_a_promise_without_vectors_waits_for_the_unchanged_
     monkeypatch.setitem(TRUE_NS, str(promised), 390.0)
     names = timed("identity", "identity-restrict", "fast")
     waits = Timed(promised, Path(str(promised)), waits=True)
-    slow = TimingPlan(restores=7, rounds=1, finalists=3)
-    timings = measure(FakeMachine(), [*names, waits], Memory(), slow)
+    timings = measure(FakeMachine(), [*names, waits], Memory(), TimingPlan(restores=7))
     assert timings.restores(promised) == processes
     assert (promised in timings.dropped) == (not processes)
-    quick = measure(FakeMachine(), [*names, waits], Memory(), replace(slow, finalists=None))
-    assert quick.restores(promised) == 7
+    assert measure(FakeMachine(), [*names, waits], Memory(), TimingPlan(restores=7), drop=False).restores(promised) == 7
