@@ -154,8 +154,11 @@ class MemoryWriter(ElementPlaces):
         what loops add to it is the same in both, it is one pointer that they add it to, as in a source."""
         assert place.within is not None
         entered = self.context.entered.get(place.site.number)
+        moved = self.moved_by(place.relayout, piece.map) if not self.context.check else None
         if entered is None or self.context.check:
             inside = self.within(access, place, piece.at)
+            if moved is not None and access.uid not in self.context.wrong:
+                return f"(uint8_t *)({self.old_place(access, piece.at)} + ({inside} ? {moved} : 0))"
             return f"({inside} ? {new} : (uint8_t *)({self.old_place(access, piece.at)}))"
         if access.uid in self.context.wrong or not goes_on_alike(access, place, entered):
             return f"({self.inside(place.site)} ? {new} : (uint8_t *)({self.old_place(access, piece.at)}))"

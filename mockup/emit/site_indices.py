@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layout_advise.layoutalgebra.derive.structure import Axis, FieldMap, Relayout
-from layout_advise.mockup.emit.c_text import among
+from layout_advise.mockup.emit.c_text import among, integer
 from layout_advise.mockup.emit.writer_state import Text
 from layout_advise.mockup.ir.lifted import Linear, Val
 from layout_advise.mockup.remap.entered_indices import Entered
 from layout_advise.mockup.remap.indices.row_steps import Given
+from layout_advise.mockup.remap.moved_arrays import moves_as_one
 from layout_advise.mockup.remap.sites import Site
 
 
@@ -48,6 +49,11 @@ class SiteIndices(Text):
                 _, _, begin = self.context.pointers.starts[name]
                 self.put(f"uint8_t *const {at[name]} = (uint8_t *){element}{f' + {begin}' if begin else ''};")
                 continue
+            moved = self.moved_by(site.relayout, mapped) if (alike, beside, start) == (None,) * 3 else None
+            if moved is not None and site.number not in self.context.entered and not self.reloads(site):
+                old = Linear((site.offset.const + site.relayout.structure.base) % (1 << 64), site.offset.terms)
+                self.put(f"uint8_t *const {at[name]} = (uint8_t *)({self.linear(old)} + {moved});")
+                continue
             terms = " + ".join(f"{a.stride} * {self.digit(site.number, a.dim)}" for a in whole_axes(mapped))
             if terms and (alike, beside, start) == (None,) * 3 and self.reloads(site):
                 once = self.kept_digits(site)
@@ -72,6 +78,17 @@ class SiteIndices(Text):
             (atom, _), *_ = site.offset.terms
             return self.code(atom, structure, self.context.links.shifts.get(atom, 0))
         return None
+
+    def moved_by(self, relayout: Relayout, mapped: FieldMap) -> str | None:
+        """The name of the distance between the new and the old place of each byte of a plain array that moves as one; None
+        of other layouts, and where pointers have to be made of the new array's own (`restrict`)."""
+        if not moves_as_one(relayout) or relayout.structure.id not in self.context.pieces:
+            return None
+        name, made = self.pointer(relayout, mapped), self.given.of(("moved", relayout.structure.id), "moved")
+        text = f"const int64_t {made} = (int64_t){name} - {integer(relayout.structure.base, 'i64')};"
+        if text not in self.before:
+            self.before.append(text)
+        return made
 
     def rest_in_field(self, site: Site) -> str:
         """The name of how far into its field the address at a site leads."""
