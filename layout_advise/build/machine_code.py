@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ from layout_advise.mockup.readdressed.image import CodeImage, build_image
 from layout_advise.mockup.readdressed.moves import Moves, moves_of, unmoved
 from layout_advise.mockup.readdressed.source import emit_code
 from layout_advise.mockup.run.build import build
-from layout_advise.mockup.timing.variants import MACHINE_CODE, Variant, machine_code, machine_code_twice
+from layout_advise.mockup.timing.variants import MACHINE_CODE, Variant, machine_code, machine_code_moved, machine_code_twice
+from layout_advise.propose.recipes import reindexed
 from layout_advise.propose.source import Source
 from layout_advise.tracer.backends.clone.address import CLONE_ROOM, choose_address
 from layout_advise.tracer.code.region import Region
@@ -58,7 +59,8 @@ class _Image:
 
 def build_machine_code(region: Region, source: Source, candidates: Iterable[Candidate], folder: Path) -> MachineCode:
     """Builds those of ``candidates`` for which each access of the traced call is a move, also with the work on addresses
-    done twice; and the code with nothing moved. C sources go to ``folder``."""
+    done twice; the unchanged layout of the same structures in memory of their own; and the code with nothing moved. C
+    sources go to ``folder``."""
     wanted: list[Wanted] = [((MACHINE_CODE,), unmoved(source.trace))]
     reasons: dict[str, str] = {}
     hints = prefetched(source.lifted, bind_references(source.trace, source.structures))
@@ -69,8 +71,23 @@ def build_machine_code(region: Region, source: Source, candidates: Iterable[Cand
             reasons[candidate.id] = source.told(error.line())
         else:
             wanted.append(((machine_code(candidate.id), machine_code_twice(candidate.id)), moves))
+            wanted += _moved(source, candidate, hints, {names for names, _ in wanted})
     found = build_codes(region, source, wanted, folder)
     return MachineCode(found.mockups, {**reasons, **found.reasons})
+
+
+def _moved(
+    source: Source, candidate: Candidate, hints: Mapping[int, str], known: Collection[Sequence[Variant]]
+) -> Iterator[Wanted]:
+    """The unchanged layout of the candidate's structures in memory of their own, where it is not ``known``."""
+    ids = {relayout.structure.id for relayout in candidate.relayouts}
+    names, through = (machine_code_moved(ids),), reindexed(source.structures, ids).through
+    if names in known or through is None:
+        return
+    try:
+        yield names, moves_of(through, source.trace, source.structures, hints)
+    except LayoutAdviseError:  # it is a control: without it the work done twice alone tells what addresses take
+        return
 
 
 def build_codes(region: Region, source: Source, wanted: Sequence[Wanted], folder: Path) -> MachineCode:

@@ -94,6 +94,7 @@ def measured(entrant: Entrant, timings: Timings, mode: Mode, net_ns: float | Non
         blocked=entrant.blocked,
         places=len(places_of(timings, entrant.variant)),
         form=form if form != IDENTITY else None,
+        structures=entrant.structures,
         translated=entrant.translated,
         words=entrant.words,
         vectorised=entrant.vectorised,

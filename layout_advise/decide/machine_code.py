@@ -1,8 +1,8 @@
 """The gain of a layout by the original's machine code, which no compiler made anew: only addresses are re-indexed.
 
 Its time holds what working out addresses takes, which a source in the layout need not do: the gain over the original is the
-least that the layout gives. With that work done twice it takes longer by at least what the work takes once, as far as that
-is not hidden behind other things, and more is hidden of the first time than of the second: the gain without it is the most.
+least that the layout gives. With that work done twice it takes longer by about what the work takes once; and the unchanged
+layout in memory of its own does as much. The gain without it is at most what either leaves.
 Beside the original stands its code with nothing moved, at other places: what it gains by these is not the layout's.
 """
 
@@ -19,7 +19,13 @@ from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.mockup.timing.ratios import over_unchanged, places_of, wherever
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
-from layout_advise.mockup.timing.variants import MACHINE_CODE, ORIGINAL, machine_code, machine_code_twice
+from layout_advise.mockup.timing.variants import (
+    MACHINE_CODE,
+    ORIGINAL,
+    machine_code,
+    machine_code_moved,
+    machine_code_twice,
+)
 
 
 def worth_a_look(results: Iterable[Measured], context: VerdictContext) -> tuple[str, ...]:
@@ -64,7 +70,12 @@ def _measured(one: Measured, code: Timings, around: Circumstances) -> Measured |
         "the same instructions, only at other addresses, against the original where it is and elsewhere, and without "
         f"what making addresses takes: done twice, {max(0.0, longer.median - 1):.0%} more; {least.restores} processes"
     )
-    own = Doubt("machine", least.lo, _without(least.hi, longer.hi), how, _without(least.median, longer.median))
+    hi, middle = _without(least.hi, longer.hi), _without(least.median, longer.median)
+    moved = over_unchanged(code, places_of(code, machine_code_moved(one.structures)), mine, mode)
+    if moved is not None and moved.hi > hi:
+        how = f"{how}; against the unchanged layout whose addresses are made in the same way"
+        hi, middle = moved.hi, max(middle, moved.median)
+    own = Doubt("machine", least.lo, hi, how, middle)
     (found,) = with_doubts([found], code, around)
     return replace(found, doubts=(own, *found.doubts))
 

@@ -69,6 +69,7 @@ def contest_of(
                 unchanged is not None and keeps_vectors(item.path, unchanged, source.kernel),
                 packed_arithmetic(item, source.kernel) > packed,
                 _made_no_vectors(item, made_plain.get(variant.layout), source.kernel),
+                frozenset(r.structure.id for r in candidate.relayouts),
                 item.translated,
             )
         )

@@ -73,6 +73,8 @@ class Measured:
     """At how many places in memory its code was timed."""
     form: Variant | None = None
     """The build of the unchanged layout that ``over_identity`` compares with, its fastest one; None: as the original."""
+    structures: frozenset[str] = frozenset()
+    """The structures (ids) that its layout is of."""
     translated: frozenset[str] = frozenset()
     """For which structures it makes places of addresses one by one (:class:`~layout_advise.measure.setup.Entrant`)."""
     words: str = ""

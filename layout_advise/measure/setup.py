@@ -35,6 +35,8 @@ class Entrant:
     """Whether its loops have more arithmetic on several elements at once than the original's."""
     waits: bool = False
     """As in :class:`~layout_advise.mockup.timing.plan.Timed`."""
+    structures: frozenset[str] = frozenset()
+    """The structures that its layout is of."""
     translated: frozenset[str] = frozenset()
     """The structures for which it makes places of addresses one by one, where a source in its layout need not."""
 

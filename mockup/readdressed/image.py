@@ -208,7 +208,7 @@ class _Builder:
             self.several_ways(insn, stretch)
             return
         if insn.address == stretch.first:
-            for register, number in stretch.saved:
+            for register, number in stretch.saved * (1 + self.twice):
                 out.store(slot(out, SAVED + 8 * number), register)
             self.make_address(stretch, stretch.how)
         out.raw(self.moved_code(insn, registers[0], stretch.distances[insn.address]))
@@ -221,14 +221,16 @@ class _Builder:
     def make_address(self, stretch: MovedStretch, how: Arithmetic) -> None:
         """The new address, in the first register of a stretch."""
         self.out.lea(stretch.registers[0], stretch.memory)
-        for work in (how.write, how.again)[: 1 + self.twice]:
+        for number, work in enumerate((how.write, how.again)[: 1 + self.twice]):
+            if number:  # the address itself once more, too
+                self.out.lea(stretch.registers[0], OperandAddress(stretch.registers[0]))
             self.keep_flags(stretch.flags)
             work(self.out, stretch.registers, self.word)
             self.give_flags(stretch.flags)
 
     def several_ways(self, insn: Instruction, stretch: MovedStretch) -> None:
         """An access of which words go different ways: one way after the other."""
-        for register, number in stretch.saved:
+        for register, number in stretch.saved * (1 + self.twice):
             self.out.store(slot(self.out, SAVED + 8 * number), register)
         for move in (stretch.how.move, *stretch.how.move.others):
             self.make_address(stretch, arithmetic_of(move))

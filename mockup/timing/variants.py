@@ -134,6 +134,12 @@ def machine_code_twice(layout: str) -> Variant:
     return Variant(layout, form="machine-twice")
 
 
+def machine_code_moved(structures: Collection[str]) -> Variant:
+    """The original's machine code on the unchanged layout of these structures, in memory of their own: with its addresses
+    re-indexed as another layout's are."""
+    return replace(MACHINE_CODE, reached=tuple(sorted(structures)))
+
+
 def reindexed_for(structures: Collection[str]) -> Variant:
     """The unchanged layout of which just these structures are reached as other layouts are."""
     return replace(IDENTITY_REINDEXED, reached=tuple(sorted(structures)))

@@ -38,6 +38,7 @@ from layout_advise.mockup.timing.variants import (
     SHADOW,
     Variant,
     machine_code,
+    machine_code_moved,
     machine_code_twice,
 )
 from tests.support.mockups.fake_machine import TRUE_NS, FakeMachine
@@ -125,9 +126,11 @@ def _answer(request: Request, kind: KindAtMachine) -> Answer:
     )
 
 
-def code_times(*, once: float, twice: float, elsewhere: float = 1000.0, layout: str = "c1") -> Timings:
-    """The ns of the original's machine code on a layout, of that with its work on addresses done twice, and of the code with
-    nothing moved; the original takes 1000."""
+def code_times(
+    *, once: float, twice: float, elsewhere: float = 1000.0, layout: str = "c1", moved: float | None = None
+) -> Timings:
+    """The ns of the original's machine code on a layout, of that with its work on addresses done twice, of the code with
+    nothing moved, and with ``s0`` moved and laid out as it was; the original takes 1000."""
     known = {
         ORIGINAL: 1000.0,
         SHADOW: 1000.0,
@@ -135,6 +138,7 @@ def code_times(*, once: float, twice: float, elsewhere: float = 1000.0, layout: 
         machine_code(layout): once,
         machine_code_twice(layout): twice,
     }
+    known |= {machine_code_moved({"s0"}): moved} if moved is not None else {}
     return Timings(steady=[{name: [k * ns] * 9 for name, ns in known.items()} for k in (1.0, 1.001, 0.999, 1.002, 0.998)])
 
 
