@@ -187,9 +187,16 @@ def reaching(candidates: Iterable[Measured], context: VerdictContext) -> list[Me
 
 
 def noise_decides(results: Sequence[Measured], verdict: Verdict, context: VerdictContext) -> bool:
-    """Tells whether an answer is open only as upper ends of doubts are of few processes: by the medians none gains."""
+    """Tells whether an answer is open only as upper ends of doubts are of few processes: by the medians none gains, or, of
+    what was dropped early, the medians are of few processes themselves."""
     reach = reaching(results, context) if verdict.action == "undecided" and verdict.doubt is not None else []
-    return bool(reach) and all((top := one.likely_ceiling()) is not None and top < context.bound for one in reach)
+    return bool(reach) and all(_is_noise(one, context) for one in reach)
+
+
+def _is_noise(one: Measured, context: VerdictContext) -> bool:
+    top = one.likely_ceiling()
+    few = one.speedup is not None and one.speedup.restores < MEASURE.fewest_again and one.speedup.median < context.bound
+    return few or (top is not None and top < context.bound)
 
 
 def _left_open(best: Measured, candidates: Sequence[Measured], context: VerdictContext) -> Verdict:

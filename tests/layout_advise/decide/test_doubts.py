@@ -148,6 +148,15 @@ def test_more_is_measured_where_only_noise_leaves_a_doubt_open(
     assert noise_decides([one], decide([one], context), context) == more
 
 
+@pytest.mark.parametrize(("median", "processes", "more"), [(1.02, 3, True), (1.02, 5, False), (1.06, 3, False)])
+def test_medians_of_few_processes_are_noise_themselves(median: float, processes: int, more: bool) -> None:
+    """mawk: a build that was dropped after three processes left the answer open at 1.14, by a median of 1.06."""
+    ratio = Ratio(median, 0.91, 1.11, processes)
+    one = Measured(C1, "verified", ratio, ratio, doubts=(Doubt("indices", 0.91, 1.14, "", 1.06),))
+    context = VerdictContext("criu", "verified", rules_apply=True)
+    assert noise_decides([one], decide([one], context), context) == more
+
+
 def test_what_tests_and_indices_cost_is_the_upper_end_of_what_needs_them() -> None:
     """0.5 of the original, whose layout with the same tests is at 0.4: it saves 20 ns, of 40 in a source without these."""
     reached = Timings(steady=[{ORIGINAL: [40.0], IDENTITY_REINDEXED: [100.0], C1: [80.0]} for _ in range(5)])
