@@ -41,6 +41,8 @@ def measure(
     """
     timings = more if more is not None else Timings(typical=plan.typical)
     timings = replace(timings, blocked=timings.blocked | {v.name for v in variants if v.blocked})
+    wanted = {v.name for v in variants}  # what was dropped and is wanted again is not, for what is timed beside it
+    timings = replace(timings, dropped={name: why for name, why in timings.dropped.items() if name not in wanted})
     timings, alive = _without(timings, [v for v in variants if v.name not in timings.failed], left_out)
     waiting = [v for v in alive if v.waits] if drop and more is None else []
     alive = [v for v in alive if v not in waiting]

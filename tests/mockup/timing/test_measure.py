@@ -496,3 +496,13 @@ def test_a_promise_without_vectors_waits_for_the_unchanged_layout_to_gain_by_it(
     assert timings.restores(promised) == processes
     assert (promised in timings.dropped) == (not processes)
     assert measure(FakeMachine(), [*names, waits], Memory(), TimingPlan(restores=7), drop=False).restores(promised) == 7
+
+
+def test_what_was_dropped_and_is_timed_again_has_beside_it_what_it_is_held_against() -> None:
+    control = Timed(variant("identity-restrict"), Path("identity-restrict"), beside=frozenset({SLOW}))
+    names = [*timed("identity", "fast", "slow"), control]
+    first = measure(FakeMachine(), names, Memory(), TimingPlan(restores=5))
+    assert SLOW in first.dropped
+    assert first.restores(control.name) == TIMING.drop_after
+    again = measure(FakeMachine(), [names[0], names[2], control], Memory(), TimingPlan(restores=9), more=first)
+    assert again.restores(SLOW) == again.restores(control.name) > TIMING.drop_after + 2
