@@ -52,8 +52,9 @@ from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.measure.all_written import with_all_written
 from layout_advise.measure.contest import contest_of, raw
-from layout_advise.measure.live_outcome import LiveTrial
-from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays
+from layout_advise.measure.live.bench import LiveBench, LiveSubject
+from layout_advise.measure.live.outcome import LiveTrial
+from layout_advise.measure.live.trial import LiveWays
 from layout_advise.measure.mode import times_of_original
 from layout_advise.measure.replays import replay_all, sentence
 from layout_advise.measure.snapshots import snapshots

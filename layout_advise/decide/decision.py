@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live.outcome import LiveTrial
 from layout_advise.measure.measured import Measured, pick
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.setup import Entrant

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from layout_advise.decide.requests import Asking, RunLive, run_live
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, reaching
-from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live.outcome import LiveTrial
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import Entrant

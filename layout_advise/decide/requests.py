@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live.outcome import LiveTrial
 from layout_advise.measure.mode import Mode
 from layout_advise.measure.stage import TimedAgain
 from layout_advise.mockup.timing.timings import Timings

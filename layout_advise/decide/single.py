@@ -23,7 +23,7 @@ from layout_advise.decide.requests import (
 from layout_advise.decide.verdict import VerdictContext, confirm, decide, noise_decides, reaching
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
-from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live.outcome import LiveTrial
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import lies_between, mode_of
 from layout_advise.mockup.timing.policy import TIMING

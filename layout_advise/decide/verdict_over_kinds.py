@@ -29,7 +29,7 @@ from layout_advise.decide.verdict import (
 )
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.measure.first_times import FirstTimes
-from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live.outcome import LiveTrial
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import mode_of
 from layout_advise.measure.setup import Contest

@@ -85,16 +85,18 @@ def measured_rows(case: Case, seen: Observation, decided: Decided) -> list[Candi
 def _with_live(row: CandidateReport, decided: Decided, name: Variant) -> CandidateReport:
     """A row with what came of its layout in the running program."""
     trial = decided.trials.get(name)
-    if trial is None or trial.ratio is None:
+    if trial is None or not trial.calls:
         return row
     speedup = interval(trial.ratio)
-    assert speedup is not None
+    original, layout = (trial.original_ns, trial.layout_ns) if speedup is not None else (None, None)
     live = LiveReport(
-        trial.calls, trial.passed, trial.conversions, trial.timed, speedup, trial.original_ns, trial.layout_ns,
+        trial.calls, trial.passed, trial.conversions, trial.timed, speedup, original, layout,
         trial.original_s, trial.layout_s, trial.exit_status, trial.output_bytes, trial.own_words, trial.converted,
         trial.stopped, trial.faulted, trial.unimproved, trial.held, trial.surveyed, trial.course,
     )  # fmt: skip
-    return msgspec.structs.replace(row, live=live, evidence="live" if row.evidence == "verified" else row.evidence)
+    return msgspec.structs.replace(
+        row, live=live, evidence="live" if row.evidence == "verified" and speedup is not None else row.evidence
+    )
 
 
 def _budget(decided: Decided, name: Variant) -> tuple[BudgetTerm, ...]:

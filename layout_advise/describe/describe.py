@@ -165,7 +165,7 @@ def measured(case: Case, seen: Observation, decided: Decided) -> HotspotReport:
         kept_calls=_kept(case, seen, verified.built.source.lifted),
         compiled=_compiled(case.profiled),
         most_gain=_most_gain(decided),
-        no_live=next((t.reason for t in decided.trials.values() if t.ratio is None), None),
+        no_live=next((t.reason for t in decided.trials.values() if not t.calls), None),
     )
 
 

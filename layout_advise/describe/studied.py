@@ -11,8 +11,8 @@ from layout_advise.choose.probed_calls import call_times
 from layout_advise.decide.decision import Decision
 from layout_advise.decide.live import LiveOnly
 from layout_advise.describe.checks import Conditions
-from layout_advise.measure.live_outcome import LiveTrial
-from layout_advise.measure.live_trial import LiveWays
+from layout_advise.measure.live.outcome import LiveTrial
+from layout_advise.measure.live.trial import LiveWays
 from layout_advise.measure.measured import Measured
 from layout_advise.measure.mode import Mode
 from layout_advise.mockup.remap.conversion_view import View

@@ -5,7 +5,5 @@ one kind, and single candidates again. In order: ``snapshots`` takes the copies 
 how many processes and calls, and how long trials may take, ``contest`` who takes part, ``all_written`` what is put back
 between runs, ``setup`` holds all, ``first_times`` measures, ``mode`` says which times stand for the program, ``measured``
 holds what is known of a candidate afterwards. ``thread_counts`` repeats it by number of threads; ``replays`` times loads and
-stores alone where the region was not lifted. ``live_trial`` tries a candidate in the running program, ``live_ratio`` makes
-one number of that, ``live_outcome`` holds what came of it.
-``policy`` holds the limits.
+stores alone where the region was not lifted. ``live`` tries candidates in the running program. ``policy`` holds the limits.
 """

@@ -19,7 +19,8 @@ from layout_advise.decide.verdict import undecided
 from layout_advise.errors import LayoutAdviseError
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import TrialTime
-from layout_advise.measure.live_trial import LiveBench, LiveSubject, LiveWays, NoTrialError, PreparedTrial, in_time
+from layout_advise.measure.live.bench import LiveBench, LiveSubject, NoTrialError, in_time
+from layout_advise.measure.live.trial import LiveWays, PreparedTrial, prepared
 from layout_advise.measure.policy import MEASURE
 from layout_advise.reasons import Reason
 from layout_advise.regions.live_rounds import LiveRound, timed
@@ -131,7 +132,7 @@ class _Part:
 
     def prepared(self, until: float, after: int) -> PreparedTrial:
         with _named(self.name):
-            return self.bench.prepared(self.subject, until, after)
+            return prepared(self.bench, self.subject, until, after)
 
 
 @contextlib.contextmanager
@@ -231,7 +232,7 @@ class _Together:
 
     def _check(self) -> None:
         for part in self.parts:
-            if why := part.bench.refusal():
+            if why := part.bench.refusal() or part.bench.untimed():
                 raise NoTrialError(f"{part.name}: {why}")
         if why := why_not_together([part.bench.case.profiled.entry for part in self.parts]):
             raise NoTrialError(why)

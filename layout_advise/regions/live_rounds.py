@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from layout_advise.measure.live_trial import NoTrialError
+from layout_advise.measure.live.bench import NoTrialError
 from layout_advise.measure.policy import MEASURE
 from layout_advise.reports.model.candidate import Interval
 from layout_advise.reports.model.plan import PlanTrial

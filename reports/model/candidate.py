@@ -144,7 +144,8 @@ class LiveReport(msgspec.Struct, frozen=True):
     printed ``output_bytes`` as in an ordinary run, but for ``own_words`` words that differ from run to run.
 
     ``speedup`` is the original's time over the layout's, of ``timed`` calls that ran as both, in so many pairs of runs as it
-    has ``restores``; ``ns_original`` and ``ns_layout`` are those of one call. ``seconds_original`` and ``seconds_layout``
+    has ``restores``; ``ns_original`` and ``ns_layout`` are those of one call. These are null where calls are too short or
+    too few to be timed by themselves, and ran so untimed. ``seconds_original`` and ``seconds_layout``
     are CPU time of the whole program, conversions included. ``converted``: the data were converted right before the timed
     calls; the interval then holds ``speedup`` with warm and with flushed copies.
 
@@ -159,9 +160,9 @@ class LiveReport(msgspec.Struct, frozen=True):
     passed: int
     conversions: int
     timed: int
-    speedup: Interval
-    ns_original: float
-    ns_layout: float
+    speedup: Interval | None
+    ns_original: float | None
+    ns_layout: float | None
     seconds_original: float
     seconds_layout: float
     exit_status: int

@@ -9,8 +9,8 @@ from layout_advise.reports.words.quantities import nanoseconds, number
 
 
 def tried(candidate: CandidateReport | None) -> str:
-    """``In the running program: 0.62 of the time (0.60 to 0.65) over 3 000 calls, the same output.``; empty where that was
-    not tried."""
+    """``In the running program: 0.62 of the time (0.60 to 0.65) over 3 000 calls, the same output.``, or ``3 000 calls ran
+    so, the same output.``; empty where that was not tried."""
     if candidate is None or candidate.live is None:
         return ""
     return f"In the running program: {_time(candidate.live)}, the same output."
@@ -18,6 +18,8 @@ def tried(candidate: CandidateReport | None) -> str:
 
 def _time(live: LiveReport) -> str:
     span = live.speedup
+    if span is None:
+        return f"{number(live.calls)} calls ran so"
     ends = f"{1 / span.hi:.2f} to {1 / span.lo:.2f}"
     return f"{1 / span.median:.2f} of the time ({ends}) over {number(live.timed)} calls"
 
@@ -30,15 +32,28 @@ def details(candidate: CandidateReport) -> str:
     passed = f", {number(live.passed)} others went through the original{_whose(live)}" if live.passed else ""
     own = f" but for {number(live.own_words)} words that differ each time" if live.own_words else ""
     held = " In a run before it no access went to a place that is not that of the layout." if live.held else ""
-    times = f"{number(live.conversions)} conversion{'' if live.conversions == 1 else 's'}"
+    times = f"with {number(live.conversions)} conversion{'' if live.conversions == 1 else 's'}"
+    return (
+        f"{families(candidate)} in the running program: {_time(live)}{_each(live)}{passed}, {times}: "
+        f"exit status {live.exit_status} and {number(live.output_bytes)} bytes of output as ordinarily{own}, "
+        f"{live.seconds_layout:.2f} s of CPU time instead of {live.seconds_original:.2f} s, {_own(live)} included.{held}"
+    )
+
+
+def _each(live: LiveReport) -> str:
+    """The times of a call, and how many there were in a run with all that could be; that calls were not timed."""
+    if live.ns_layout is None or live.ns_original is None:
+        return " in one run, too short or too few to be timed there"
     copies = "; the data were converted right before the calls timed, with warm and with flushed copies"
     return (
-        f"{families(candidate)} in the running program: {_time(live)}, {nanoseconds(live.ns_layout)} instead of "
-        f"{nanoseconds(live.ns_original)} each{copies if live.converted else ''}. One run had {number(live.calls)} calls so"
-        f"{passed}, with {times}: exit status {live.exit_status} and "
-        f"{number(live.output_bytes)} bytes of output as ordinarily{own}, {live.seconds_layout:.2f} s of CPU time instead "
-        f"of {live.seconds_original:.2f} s, conversions included.{held}"
+        f", {nanoseconds(live.ns_layout)} instead of {nanoseconds(live.ns_original)} each"
+        f"{copies if live.converted else ''}. One run had {number(live.calls)} calls so"
     )
+
+
+def _own(live: LiveReport) -> str:
+    """What the program's time has of the trial's own: a look at what was written, before each call, outlasts short ones."""
+    return "conversions" if live.speedup is not None else "conversions and all that the trial itself does at each call"
 
 
 def _whose(live: LiveReport) -> str:

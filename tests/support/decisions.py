@@ -21,7 +21,7 @@ from layout_advise.decide.requests import (
 from layout_advise.decide.single import decide_single
 from layout_advise.decide.verdict import LiveWish, VerdictContext
 from layout_advise.measure.first_times import FirstTimes, first_times, look_at_original
-from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live.outcome import LiveTrial
 from layout_advise.measure.setup import Bench, Contest, Entrant
 from layout_advise.measure.stage import time_built
 from layout_advise.mockup.timing.plan import Memory, TimingPlan

@@ -10,7 +10,7 @@ import pytest
 from layout_advise.decide.live import LiveOnly, decide_live
 from layout_advise.decide.requests import RunLive
 from layout_advise.decide.verdict import VerdictContext, undecided
-from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live.outcome import LiveTrial
 from layout_advise.measure.setup import Entrant
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.variants import IDENTITY_UNROLLED, Variant

@@ -13,7 +13,7 @@ from layout_advise.decide.decision import measured
 from layout_advise.decide.live import lived
 from layout_advise.decide.loop import loop_advice, with_loop
 from layout_advise.describe.describe import ablation
-from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live.outcome import LiveTrial
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.setup import Entrant
 from layout_advise.mockup.timing.statistics import Ratio

@@ -14,7 +14,7 @@ from layout_advise.decide.mixture import Portion
 from layout_advise.decide.untried import not_all_kinds
 from layout_advise.decide.verdict import VerdictContext
 from layout_advise.decide.verdict_over_kinds import KindRace, decide_over_kinds
-from layout_advise.measure.live_outcome import LiveTrial
+from layout_advise.measure.live.outcome import LiveTrial
 from layout_advise.measure.setup import Bench, Contest, Entrant
 from layout_advise.mockup.timing.plan import Memory, TimingPlan
 from layout_advise.mockup.timing.statistics import Ratio

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from layout_advise.measure.live_outcome import MOST_STRETCHES, course
+from layout_advise.measure.live.outcome import MOST_STRETCHES, course
 from layout_advise.tracer.live.outcome import MOCKUP, ORIGINAL, PASSED, LiveRun
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from layout_advise.measure.live_outcome import unlike_by_itself
-from layout_advise.measure.live_ratio import SETTLING, LiveTimes, live_times
+from layout_advise.measure.live.outcome import unlike_by_itself
+from layout_advise.measure.live.ratio import SETTLING, LiveTimes, live_times
 from layout_advise.tracer.live.outcome import CONVERTED, MOCKUP, ORIGINAL, PASSED, LiveRun
 
 DRAWN = np.random.default_rng(7)

@@ -13,9 +13,10 @@ import pytest
 
 from layout_advise.errors import OvertimeError, ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
-from layout_advise.measure import live_trial
-from layout_advise.measure.live_outcome import LiveTrial, with_unimproved
-from layout_advise.measure.live_trial import LiveBench, LiveSubject
+from layout_advise.measure.live import bench as live_bench
+from layout_advise.measure.live import trial as live_trial
+from layout_advise.measure.live.bench import LiveBench, LiveSubject
+from layout_advise.measure.live.outcome import LiveTrial, with_unimproved
 from layout_advise.mockup.ir.effects import Gpr
 from layout_advise.mockup.remap.conversion_view import NOTHING
 from layout_advise.mockup.timing.statistics import Ratio
@@ -84,7 +85,14 @@ class Played:
 
 
 def bench(**changes: object) -> LiveBench:
-    given: dict[str, object] = {"threaded": False, "threads": 1, "recursive": False, "temporary": False, "ns": 100e3}
+    given: dict[str, object] = {
+        "threaded": False,
+        "threads": 1,
+        "recursive": False,
+        "temporary": False,
+        "ns": 100e3,
+        "live": "auto",
+    }
     given |= {"calls": 500, "seconds": 0.01} | changes
     silent = SimpleNamespace(step=lambda text: None, count=lambda text, i, n: None)
     profiled = SimpleNamespace(
@@ -95,7 +103,7 @@ def bench(**changes: object) -> LiveBench:
         chosen=SimpleNamespace(in_situ_ns=given["ns"], call=5),
         profiled=profiled,
         probe=SimpleNamespace(threads=given["threads"], recursive=given["recursive"], calls=given["calls"]),
-        settings=SimpleNamespace(temporary=given["temporary"], command=("p",), timeout=60.0),
+        settings=SimpleNamespace(temporary=given["temporary"], command=("p",), timeout=60.0, live=given["live"]),
         space=SimpleNamespace(progress=silent, scratch=None),
         stdin=None,
     )
@@ -114,7 +122,7 @@ def subject(structure: Structure = STRUCTURE, general: Path | None = GENERAL) ->
 
 def trial(monkeypatch: pytest.MonkeyPatch, played: Played, **changes: object) -> LiveTrial:
     monkeypatch.setattr(live_trial, "run_live", played.run)
-    return bench(**changes).trial(subject())
+    return live_trial.tried(bench(**changes), subject())
 
 
 def kinds(played: Played) -> list[LiveCalls]:
@@ -256,12 +264,26 @@ def test_what_cannot_be_tried_is_not_begun(monkeypatch: pytest.MonkeyPatch, chan
     assert not played.runs
 
 
+@pytest.mark.parametrize(("changes", "why"), [({"ns": 300.0}, "too short"), ({"calls": 20}, "too few calls")])
+def test_calls_that_are_not_timed_by_themselves_run_so_where_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], why: str
+) -> None:  # fmt: skip
+    played = Played()
+    found = trial(monkeypatch, played, live="always", **changes)
+    assert kinds(played) == [LiveCalls.NONE, LiveCalls.LOADED, LiveCalls.ALL]
+    assert (found.ratio, found.calls, found.timed, found.course) == (None, CALLS, 0, None)
+    assert why in found.reason
+    assert found.output_bytes == 3
+    other = trial(monkeypatch, Played(ends=lambda calls: 0 if calls in UNTRIED else 3), live="always", **changes)
+    assert (other.ratio, other.calls) == (None, 0)
+
+
 def test_whatever_fails_ends_in_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> LiveRun:
         raise ProgramError("the program hung while a layout was tried in it", "still running after 10 s")
 
     monkeypatch.setattr(live_trial, "run_live", fails)
-    assert "hung" in bench().trial(subject()).reason
+    assert "hung" in live_trial.tried(bench(), subject()).reason
 
 
 def held(monkeypatch: pytest.MonkeyPatch, played: Played) -> LiveTrial:
@@ -269,7 +291,7 @@ def held(monkeypatch: pytest.MonkeyPatch, played: Played) -> LiveTrial:
     monkeypatch.setattr(live_trial, "run_live", played.run)
     relayout = Relayout(STRUCTURE, (), (), (), "")
     candidate = Candidate("c1", (relayout,), (), ())
-    return bench().trial(LiveSubject(Path("m.so"), candidate, NOTHING, lambda: GENERAL, lambda general: ENDING))
+    return live_trial.tried(bench(), LiveSubject(Path("m.so"), candidate, NOTHING, lambda: GENERAL, lambda general: ENDING))
 
 
 def test_accesses_are_held_against_the_layout_in_a_run_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +329,8 @@ class Clock:
         self.now, self.played, self.takes = 0.0, played, takes
         self.ordinary = takes if ordinary is None else ordinary
         monkeypatch.setattr(live_trial, "run_live", self.run)
-        monkeypatch.setattr(live_trial, "own_time", lambda: self.now)
+        for module in (live_bench, live_trial):
+            monkeypatch.setattr(module, "own_time", lambda: self.now)
 
     def run(self, command: Sequence[str], entry: object, task: LiveTask, calls: LiveCalls, **options: Any) -> LiveRun:
         takes = self.ordinary if calls in UNTRIED else self.takes
@@ -322,7 +345,7 @@ def test_the_layouts_of_a_region_share_the_time_for_trials(monkeypatch: pytest.M
     """What was tried before may be tried once more: it is going to be advised."""
     Clock(monkeypatch, Played(), 3.0)
     one, subjects = bench(seconds=3.0), [replace(subject(), mockup=Path(f"{k}.so")) for k in range(4)]
-    found = [one.trial(each) for each in (*subjects, subjects[0])]
+    found = [live_trial.tried(one, each) for each in (*subjects, subjects[0])]
     assert [t.ratio.restores if t.ratio is not None else t.reason for t in found] == [
         2, 2, 2, "the time for trials went into others", 2,
     ]  # fmt: skip
@@ -338,7 +361,7 @@ def test_trials_have_what_measuring_left(monkeypatch: pytest.MonkeyPatch) -> Non
         one.seconds = seconds
         one.begin()
         clock.now += since
-        return one.trial(subject()).ratio is not None
+        return live_trial.tried(one, subject()).ratio is not None
 
     assert tried(30.0, 0.0)
     assert tried(30.0, 6.0)
@@ -354,7 +377,7 @@ def test_a_program_that_takes_too_long_by_itself_does_so_for_each_layout(monkeyp
     """No time went into others where none was tried."""
     monkeypatch.setattr(live_trial, "run_live", Played().run)
     one = bench(seconds=20.0)
-    reasons = [one.trial(replace(subject(), mockup=Path(f"{k}.so"))).reason for k in range(2)]
+    reasons = [live_trial.tried(one, replace(subject(), mockup=Path(f"{k}.so"))).reason for k in range(2)]
     assert all(reason.startswith("the program takes 20 s") for reason in reasons)
 
 
@@ -363,7 +386,7 @@ def test_a_program_that_is_too_slow_in_a_trial_is_not_waited_for(monkeypatch: py
     half as long, has a third of the 56 s that are left."""
     played = Played()
     clock = Clock(monkeypatch, played, 30.0, 2.0)
-    found = bench(seconds=2.0).trial(subject())
+    found = live_trial.tried(bench(seconds=2.0), subject())
     assert found.reason == "in a trial the program takes more than 9.3 times as long as by itself: too slow for one"
     assert kinds(played) == [LiveCalls.NONE, LiveCalls.LOADED, LiveCalls.ALL]
     assert clock.now == pytest.approx(4 + 56 / 3)
@@ -374,13 +397,13 @@ def test_the_fewest_pairs_have_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     played = Played()
     monkeypatch.setattr(live_trial, "OF_ALL", 0.9)
     Clock(monkeypatch, played, 12.0, 2.0)
-    found = bench(seconds=2.0).trial(subject())
+    found = live_trial.tried(bench(seconds=2.0), subject())
     assert found.reason == "in a trial the program takes 6.3 times as long as by itself: too slow for one"
     assert kinds(played) == [LiveCalls.NONE, LiveCalls.LOADED, LiveCalls.ALL]
     monkeypatch.undo()
     later = Played()
     Clock(monkeypatch, later, 14.0, 2.0)
-    found = bench(seconds=2.0).trial(subject())
+    found = live_trial.tried(bench(seconds=2.0), subject())
     assert found.reason == "in a trial the program takes more than 5.2 times as long as by itself: too slow for one"
     assert kinds(later)[-1] in (LiveCalls.ONE, LiveCalls.OTHER)
     assert len(later.runs) == 4
@@ -399,6 +422,8 @@ def test_a_slow_run_that_need_not_be_does_not_end_a_trial(monkeypatch: pytest.Mo
     monkeypatch.setattr(live_trial, "run_live", run)
     relayout = Relayout(STRUCTURE, (), (), (), "")
     candidate = Candidate("c1", (relayout,), (), ())
-    found = bench(seconds=1.0).trial(LiveSubject(Path("m.so"), candidate, NOTHING, lambda: GENERAL, lambda general: ENDING))
+    found = live_trial.tried(
+        bench(seconds=1.0), LiveSubject(Path("m.so"), candidate, NOTHING, lambda: GENERAL, lambda general: ENDING)
+    )
     assert found.ratio is not None
     assert not found.held

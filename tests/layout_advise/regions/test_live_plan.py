@@ -14,8 +14,9 @@ import pytest
 from layout_advise.describe.studied import Studied
 from layout_advise.errors import OvertimeError
 from layout_advise.layoutalgebra.derive.structure import Axis, Buffer, Candidate, Dim, Field, FieldMap, Relayout, Structure
-from layout_advise.measure import live_trial
-from layout_advise.measure.live_trial import LiveBench, NoTrialError, PreparedTrial
+from layout_advise.measure.live import bench as live_bench
+from layout_advise.measure.live.bench import LiveBench, NoTrialError
+from layout_advise.measure.live.trial import PreparedTrial
 from layout_advise.regions import live_plan
 from layout_advise.regions.live_plan import as_run, contradicted, sets_of_arrays, with_trial
 from layout_advise.regions.looked import Looked
@@ -85,6 +86,12 @@ def laid_out(block: int, base: int = 0x10000, reads: int = 3) -> Candidate:
     return Candidate("c1", (Relayout(structure, maps, (Buffer("pool_x_y", 640),), (), ""),), (), ())
 
 
+@pytest.fixture(autouse=True)
+def _prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A region's own trial is what its bench says."""
+    monkeypatch.setattr(live_plan, "prepared", lambda bench, *rest: bench.prepared(*rest))
+
+
 def looked(name: str, gain: float, address: int, *, refusal: str = "", mockup: bool = True, alone: str = "") -> Looked:
     """A region with a layout c1, whose entry is at ``address``; ``alone`` is what its own trial ends with."""
     entry = Entry(Path("/bin/p"), address, CODE, name)
@@ -97,9 +104,8 @@ def looked(name: str, gain: float, address: int, *, refusal: str = "", mockup: b
         stdin=None,
     )
     task = LiveTask(Path(f"{name}.so"), 5, ())
-    bench = SimpleNamespace(
-        case=case, ordinary=[], refusal=lambda: refusal, task=lambda subject: task, is_quick=lambda: True
-    )
+    bench = SimpleNamespace(case=case, ordinary=[], refusal=lambda: refusal, untimed=lambda: "")
+    bench.task, bench.is_quick = lambda subject: task, lambda: True
 
     def prepared(subject: object, until: float, after: int) -> PreparedTrial:
         if alone:
@@ -306,7 +312,7 @@ def test_a_program_that_is_too_slow_so_is_not_waited_for(monkeypatch: pytest.Mon
                 raise OvertimeError("the program took longer", "it was ended")
             return super().run(command, regions, **options)
 
-    monkeypatch.setattr(live_trial, "own_time", lambda: 20.0)
+    monkeypatch.setattr(live_bench, "own_time", lambda: 20.0)
     monkeypatch.setattr(live_plan, "own_time", lambda: 0.0)
     regions = two()
     regions[0].case.profiled.run.seconds = 2.0  # type: ignore[misc]

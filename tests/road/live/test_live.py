@@ -43,6 +43,9 @@ def tried(report: Report) -> list[LiveReport]:
     for live in found:
         assert live.held
         assert live.exit_status == 5
+        assert live.speedup is not None
+        assert live.ns_original is not None
+        assert live.ns_layout is not None
         assert live.speedup.lo <= live.speedup.median <= live.speedup.hi
         assert min(live.ns_original, live.ns_layout, live.seconds_original, live.seconds_layout) > 0
         kept = live.course

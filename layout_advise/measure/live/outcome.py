@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.measure.live_ratio import LiveTimes
+from layout_advise.measure.live.ratio import LiveTimes
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.reports.model.live import LiveCourse
@@ -20,7 +20,8 @@ MOST_STRETCHES = 120
 
 @dataclass(frozen=True, slots=True)
 class LiveTrial:
-    """A trial and its outcome. ``ratio`` is None where there was no trial, for the ``reason``. ``calls`` of the region ran
+    """A trial and its outcome. ``ratio`` is None where its calls were not timed, for the ``reason``: there was no trial, or
+    they ran so untimed, which is told by their number. ``calls`` of the region ran
     as the mock-up in the run in which all did that could, ``passed`` did not; ``conversions`` of the data were made in it.
     ``timed`` calls were timed as both, at ``original_ns`` and ``layout_ns`` each. ``original_s`` and ``layout_s`` are CPU
     seconds of the whole program. ``own_words`` of the output differ from run to run, and were not compared."""
