@@ -70,6 +70,10 @@ class SettleError(SnapshotError):
     """Short calls cannot be repeated with what the program writes between them."""
 
 
+class TooMuchWrittenError(SettleError):
+    """The program writes more between so many calls than is kept; of fewer of them it may be kept."""
+
+
 class TraceError(LayoutAdviseError):
     """The trace could not be recorded, written or read."""
 

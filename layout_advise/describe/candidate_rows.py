@@ -92,7 +92,7 @@ def _with_live(row: CandidateReport, decided: Decided, name: Variant) -> Candida
     live = LiveReport(
         trial.calls, trial.passed, trial.conversions, trial.timed, speedup, original, layout,
         trial.original_s, trial.layout_s, trial.exit_status, trial.output_bytes, trial.own_words, trial.converted,
-        trial.stopped, trial.faulted, trial.unimproved, trial.held, trial.surveyed, trial.course,
+        trial.stopped, trial.faulted, trial.unimproved, trial.held, trial.surveyed, trial.course, trial.ended,
     )  # fmt: skip
     return msgspec.structs.replace(
         row, live=live, evidence="live" if row.evidence == "verified" and speedup is not None else row.evidence

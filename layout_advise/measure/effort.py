@@ -115,7 +115,7 @@ def trial_time(begun: float, over: float, alone: float, now: float, *, again: bo
     return TrialTime(until, now + MEASURE.live_part * (over - begun), alone)
 
 
-def trials_end(now: float, until: float, seconds: float) -> float:
+def trials_end(now: float, until: float, seconds: float, least: float = MEASURE.live_rest) -> float:
     """When the trials of a region are over that begin ``now``: its ``seconds`` for measuring and trials are spent at
-    ``until``."""
-    return max(until, now + MEASURE.live_rest * seconds, now + MEASURE.live_s)
+    ``until``, and trials have at ``least`` this part of them."""
+    return max(until, now + least * seconds, now + MEASURE.live_s)

@@ -76,6 +76,7 @@ class MeasurePolicy:
         "Trials in the running program have what measuring left of a region's seconds, at least this part of them ...",
         87,
     )
+    live_asked: float = limit(1.0, "part", "... where they are asked for, this part ...", 146)
     live_s: float = limit(15.0, "s", "... and at least so long ...", 87)
     live_part: float = limit(0.25, "part", "... one layout for this part of it, or the fewest pairs of runs.", 69)
     live_pairs: int = limit(5, "pairs", "It runs in so many pairs of processes ...", 69)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from layout_advise.errors import NotLiftedError, RefusedError, SettleError
+from layout_advise.errors import NotLiftedError, RefusedError, SettleError, TooMuchWrittenError
 from layout_advise.mockup.lift.lift import lift
 from layout_advise.observe.annotate import annotated
 from layout_advise.observe.case import Case
@@ -90,8 +90,9 @@ def _is_lifted(region: Region) -> bool:
 
 def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
     """The call, or the batch of calls, traced: of fewer where these make more accesses than are recorded, or use memory that
-    the program gets only after the first: other data, of which less is known. As few as can be timed have it mapped."""
-    before = parked.mappings_at_park()
+    the program gets only after the first: other data, of which less is known. As few as can be timed have it mapped.
+    Of fewer, too, where the program writes more between them than is kept; if that is so of the fewest, all without it."""
+    before, whole = parked.mappings_at_park(), case
     while True:
         several = f"{case.batch.size} calls" if case.batch else "one call"
         without = "use memory that is not there at the first of them"
@@ -115,8 +116,12 @@ def _traced(case: Case, parked: AgentProcess) -> tuple[Case, Observation]:
             else:
                 why = "they use memory that the program gets later"
         except SettleError as error:
+            if isinstance(error, TooMuchWrittenError) and case.batch is not None and case.batch.shortened() is not None:
+                case = case.with_fewer_calls(error.why)
+                continue
+            several = f"{whole.batch.size} calls" if whole.batch else several
             case.space.progress.note(f"{several} are repeated without what the program writes between them: {error.why}")
-            case = case.alone(error.why)
+            case = whole.alone(error.why)
             continue
         except RefusedError as error:
             if case.batch is None:

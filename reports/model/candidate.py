@@ -175,7 +175,9 @@ class LiveReport(msgspec.Struct, frozen=True):
     held: bool = False
     surveyed: int = 0
     course: LiveCourse | None = None
-    """The calls in their order; None in runs of versions that did not keep it."""
+    """The calls in their order; None in runs of versions that did not keep it, and where calls were not timed."""
+    ended: int = 0
+    """The first call after the time for the trial was over, from which on all were left to the original; 0: it was not."""
 
 
 class RuleStep(msgspec.Struct, frozen=True):

@@ -63,6 +63,7 @@ def _whose(live: LiveReport) -> str:
     why += [f"{live.unimproved:.1%} of the time, not improved in the lower end"] if live.unimproved >= 0.0005 else []
     late = f"those after call {number(live.surveyed)} were not tried, and are taken to be like those before"
     why += [late] if live.surveyed else []
+    why += [f"those from call {number(live.ended)} on, as the time was over"] if live.ended else []
     return f" ({'; '.join(why)})" if why else ""
 
 

@@ -14,6 +14,7 @@ struct la_live_orders { /* file "live", of further regions "live1" and so on, wr
     uint64_t writes;  /* the mock-up writes to the structures: they are copied back after each of its calls */
     uint64_t flush;   /* what was copied in is flushed from the caches before the call */
     uint64_t survey_ns; /* a survey ends after so long */
+    uint64_t limit_ns; /* so long after the first one calls are the original's again; 0: never */
     uint64_t account; /* the CPU's time that the trial itself takes is added up */
     uint64_t arrays;  /* regions with the same number have the same layout, and one set of arrays; 0: arrays of its own */
     uint64_t last;    /* later calls are the original's; 0: none is too late */
@@ -41,6 +42,7 @@ struct la_live_page { /* file "rows", of further regions "rows1" and so on */
     volatile uint64_t aside_ns; /* CPU time of the trial itself: all but the program's code and the mock-up's call */
     volatile uint64_t copies_ns; /* the part of it in copies of the data, but for the first one */
     volatile uint64_t aside_faults; /* minor page faults of the trial itself */
+    volatile uint64_t ended; /* the first call after the time for mock-ups was over; 0: none */
     struct la_live_row row[LA_LIVE_ROWS];
 };
 
@@ -53,6 +55,7 @@ struct la_live_region {
     struct la_live_page *page;
     struct la_variant *variant;
     int begun, over;
+    uint64_t first_at; /* when its first call ran as the mock-up */
     int dirty; /* the program, or another region's mock-up, wrote to its structures since its copies were made */
     uint64_t sharing; /* bit n: its arrays are those of region n as well */
     struct la_live_edge *edges;

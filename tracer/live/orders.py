@@ -58,6 +58,8 @@ class LiveTask:
     last: int = 0
     survey_s: float = 10.0
     """A survey ends after so many seconds."""
+    limit_s: float = 0.0
+    """So many seconds after the first one calls are the original's again; 0: never."""
     account: bool = False
     """The CPU's time that the trial itself takes is added up, at a microsecond or so more for each call of the mock-up."""
     arrays: int = 0
@@ -72,7 +74,8 @@ class LiveTask:
         for number, least, greatest in self.guarded:
             low[number], high[number] = least, greatest
         masks = [sum(1 << number for number in numbers) for numbers in ((g[0] for g in self.guarded), self.outside)]
-        head = [MAGIC, calls, seed, self.writes, self.flush, int(self.survey_s * 1e9), self.account, self.arrays, self.last]
+        head = [MAGIC, calls, seed, self.writes, self.flush, int(self.survey_s * 1e9)]
+        head += [int(self.limit_s * 1e9), self.account, self.arrays, self.last]
         head += [*masks, *low, *high]
         ranges = [word for r in self.ranges for word in (r.start, r.end)]
         blocks = [word for b in self.blocks for word in (b.address, b.bytes, b.order)]

@@ -12,7 +12,7 @@ from layout_advise.tracer.process.launch import describe_end
 
 ROWS = 1 << 17
 """So many calls are timed at most."""
-_HEAD = struct.Struct("<256s11Q")
+_HEAD = struct.Struct("<256s12Q")
 ROW = np.dtype([("tsc", np.uint64), ("cpu", np.uint64), ("role", np.uint64), ("copying", np.uint64)])
 TABLE_BYTES = _HEAD.size + ROWS * ROW.itemsize
 ORIGINAL, MOCKUP, CONVERTED, PASSED, STOPPED, FAULTED = 1, 2, 4, 8, 16, 32
@@ -53,6 +53,8 @@ class LiveRun:
     faults: int = 0
     """Page faults of the whole program that read nothing from a disk; ``aside_faults`` of them are the trial's own."""
     aside_faults: int = 0
+    ended: int = 0
+    """The first call after the time for mock-ups was over; 0: it was not."""
 
     @property
     def end(self) -> str:
@@ -79,6 +81,7 @@ class CallTable:
     aside_s: float
     copies_s: float
     aside_faults: int
+    ended: int
     times: NDArray[np.float64]
     copying: NDArray[np.float64]
     roles: NDArray[np.uint64]
@@ -95,5 +98,5 @@ def read_table(data: bytes, ns_per_tick: float | None) -> CallTable:
     text = error.split(b"\0")[0].decode(errors="replace")
     return CallTable(
         text, calls, mockups, conversions, passed, inside, surveyed, within, aside[0] / 1e9, aside[1] / 1e9,
-        aside[2], times, rows["copying"] * tick, rows["role"].copy(),
+        aside[2], aside[3], times, rows["copying"] * tick, rows["role"].copy(),
     )  # fmt: skip

@@ -88,6 +88,7 @@ def run_live_regions(
                 one.calls, one.mockups, one.conversions, one.passed, one.inside, one.error or status.error, one.times,
                 one.roles, process.returncode, seconds, cpu_after - before, *printed, one.surveyed, one.copying,
                 one.within, one.aside_s, one.copies_s, faults_after - faults_before, one.aside_faults,
+                one.ended,
             )
             for one in found
         )  # fmt: skip

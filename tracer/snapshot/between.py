@@ -17,7 +17,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from layout_advise.errors import SettleError, SnapshotError
+from layout_advise.errors import SettleError, SnapshotError, TooMuchWrittenError
 from layout_advise.tracer.process.channel import RunFolder
 from layout_advise.tracer.process.stopped_program import Range
 from layout_advise.tracer.trace.trace import Mapping, Registers
@@ -34,6 +34,8 @@ _WHY = {
     2: "the program writes too much between them",
     3: "to find it takes too long",
 }
+_TOO_MUCH = "the program writes too much between the calls"
+"""The agent's words where there are more words than it was told to keep (``put_back.c``)."""
 _TCB_BYTES = 4096
 Words = NDArray[np.uint64]
 
@@ -201,7 +203,7 @@ def _below(program: BatchProgram, top: int) -> Range:
 def settle(program: BatchProgram, between: Between, own: Sequence[Range], most: int) -> Puts:
     """The words that have to be put back between the calls of the batch that ``program`` makes, between which ``between``
     was recorded: at most ``most`` of them. ``own``: what is each call's own already. Raises SettleError where the calls
-    cannot be repeated so, or there are more words."""
+    cannot be repeated so, :class:`TooMuchWrittenError` where there are more words."""
     program.map_later(missing_pages(program, between.pages))
     path = program.folder.path / program.folder.fresh_name("between")
     path.write_bytes(between.records.tobytes())
@@ -210,7 +212,8 @@ def settle(program: BatchProgram, between: Between, own: Sequence[Range], most: 
             count = fork.settle(path, most)
         words = np.fromfile(path, np.uint64)
     except SnapshotError as error:
-        raise SettleError(error.what, error.why or error.what) from error
+        kind = TooMuchWrittenError if _TOO_MUCH in error.line() else SettleError
+        raise kind(error.what, error.why or error.what) from error
     finally:
         path.unlink(missing_ok=True)
     found = Puts(words[: between.gaps], words[between.gaps :].reshape(-1, 3))

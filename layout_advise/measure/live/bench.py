@@ -125,7 +125,8 @@ class LiveBench:
     def time(self, mockup: Path) -> TrialTime:
         """How long the trial of a mock-up may take that begins now. Raises where it cannot be made in that time."""
         now, alone = own_time(), self.case.profiled.run.seconds
-        begun, over = self.times = self.times or (now, trials_end(now, self.begun + self.seconds, self.seconds))
+        least = MEASURE.live_asked if self.is_asked() else MEASURE.live_rest
+        begun, over = self.times = self.times or (now, trials_end(now, self.begun + self.seconds, self.seconds, least))
         found = trial_time(begun, over, alone, now, again=mockup in self.tried)
         runs = 4 - len(self.ordinary) + self.after()
         if runs * alone > found.until - now:
@@ -135,6 +136,10 @@ class LiveBench:
             raise NoTrialError(f"the program takes {alone:.0f} s, and would have to run {runs} times in {left} (--budget)")
         self.tried.add(mockup)
         return found
+
+    def is_asked(self) -> bool:
+        """Tells whether the user wants trials, whatever the snapshot says."""
+        return self.case.settings.live == "always"
 
     def after(self) -> int:
         """The fewest runs that a trial has once it is prepared."""

@@ -53,6 +53,8 @@ class LiveTrial:
     """Whether the data were converted right before the timed calls: the ratio then holds those with warm and with flushed
     copies."""
     course: LiveCourse | None = None
+    ended: int = 0
+    """The first call after the time for the mock-up was over: later ones were left to the original. 0: it was not over."""
 
 
 def course(first: int, ordinary: LiveRun, tried: LiveRun) -> LiveCourse | None:

@@ -28,6 +28,9 @@ there is no trial."""
 OF_ALL = 0.5
 """A run of a pair takes at least this part of one with all calls as the mock-up: half of its calls are."""
 
+LIMITED = 0.5
+"""Calls that are not timed are the mock-up's for this part of the time that a run may take; the rest is the program's."""
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedTrial:
@@ -43,8 +46,7 @@ def tried(bench: LiveBench, subject: LiveSubject) -> LiveTrial:
     """Tries a candidate; never raises for what can go wrong with it. Where the time is over, only what was tried before is
     tried again. Calls that are not timed by themselves run so where a trial is asked for."""
     try:
-        asked = bench.case.settings.live == "always"
-        if why := bench.refusal() or (not asked and bench.untimed()):
+        if why := bench.refusal() or (not bench.is_asked() and bench.untimed()):
             raise NoTrialError(why)
         return _Trial(bench, subject, bench.task(subject), bench.time(subject.mockup), bench.after()).carried_out()
     except NoTrialError as why:
@@ -138,11 +140,12 @@ class _Trial:
         """The trial without times of its calls, for this reason."""
         one, other = self.bench.ordinary
         stopped, faulted = self._counts()
+        probe, first = self.bench.case.probe, self.task.first
         return LiveTrial(
             None,
             why,
             calls=whole.mockups,
-            passed=whole.passed,
+            passed=probe.calls - first + 1 - whole.mockups if whole.ended else whole.passed,
             conversions=whole.conversions,
             original_s=min(one.cpu_seconds, other.cpu_seconds),
             layout_s=whole.cpu_seconds,
@@ -151,9 +154,10 @@ class _Trial:
             own_words=compared.own or 0,
             stopped=stopped,
             faulted=faulted,
-            unimproved=unimproved(one, whole, self._surveyed()),
+            unimproved=0.0 if why else unimproved(one, whole, self._surveyed()),
             held=self.held,
             surveyed=self.task.last,
+            ended=whole.ended,
         )
 
     def _surveyed(self) -> int | None:
@@ -171,12 +175,13 @@ class _Trial:
     def _run(self, calls: LiveCalls, seed: int, needed: float, mockup: Path | None = None) -> LiveRun:
         """One run, of at least as many such runs as are ``needed``."""
         case, known = self.bench.case, self.bench.ordinary
+        part = LIMITED if calls == LiveCalls.ALL and self.bench.untimed() else 0.0
 
         def run(seconds: float) -> LiveRun:
             return run_live(
                 case.settings.command,
                 case.profiled.entry,
-                replace(self.task, mockup=mockup or self.task.mockup),
+                replace(self.task, mockup=mockup or self.task.mockup, limit_s=part * seconds),
                 calls,
                 seed=seed,
                 quick=self.bench.is_quick(),

@@ -34,6 +34,8 @@ int main(int argc, char **argv)
             advance(p, COUNT, 0.25);
             total += p[k].c;
         }
+        for (long i = 0; i < COUNT && !strcmp(what, "short"); i += 40)
+            total += gather(p, at + i, 40) * (k % 3);
         if (!strcmp(what, "loop")) {
             double sum = 0;
             for (long i = 0; i < COUNT; i++)

@@ -102,6 +102,23 @@ def test_calls_whose_loaded_pointer_leads_to_other_records_are_left_to_the_origi
 
 
 @pytest.mark.slow
+def test_short_calls_run_so_without_times(program: Path, tmp_path: Path) -> None:
+    alone = subprocess.run([program, "short"], capture_output=True)
+    report = studied(program, "short", "gather", tmp_path, "--live")
+    (region,) = report.hotspots
+    rows = [c for c in region.candidates if c.live is not None]
+    assert rows
+    for row in rows:
+        assert row.live is not None
+        assert row.evidence == "verified"
+        assert (row.live.speedup, row.live.ns_original, row.live.ns_layout, row.live.timed) == (None, None, None, 0)
+        assert row.live.calls > 0
+        assert row.live.calls + row.live.passed == region.calls - region.call + 1
+        assert (row.live.exit_status, row.live.output_bytes) == (5, len(alone.stdout))
+    assert "too short or too few to be timed there" in render(report)
+
+
+@pytest.mark.slow
 def test_nothing_is_tried_where_that_is_not_wanted(program: Path, tmp_path: Path) -> None:
     report = studied(program, "gather", "gather", tmp_path, "--no-live")
     assert not any(c.live for c in report.hotspots[0].candidates)

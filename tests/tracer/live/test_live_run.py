@@ -106,6 +106,17 @@ def written(every: int) -> Sequence[int]:
     return [k for k in range(FIRST, CALLS) if k % every == 0]
 
 
+def test_the_time_for_mockups_may_be_over_before_the_program_ends(trial: Build) -> None:
+    """The clock is looked at before each sixteenth call of the mock-up."""
+    one = trial(writes=True)
+    run = replace(one, task=replace(one.task, limit_s=1e-9)).run(LiveCalls.ALL)
+    assert run.error == ""
+    assert (run.mockups, run.ended) == (16, FIRST + 16)
+    assert numbers(run, MOCKUP) == list(range(FIRST, FIRST + 16))
+    assert one.same(run)
+    assert one.run(LiveCalls.ALL).ended == 0
+
+
 def test_all_calls_run_as_the_mockup_and_the_program_does_the_same(trial: Build) -> None:
     one = trial()
     run = one.run(LiveCalls.ALL)

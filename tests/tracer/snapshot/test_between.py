@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layout_advise.choose.batch_sizes import with_known_gaps
-from layout_advise.errors import SettleError
+from layout_advise.errors import TooMuchWrittenError
 from layout_advise.tracer.process.agent import ABI_HEADER
 from layout_advise.tracer.process.patching import Entry
 from layout_advise.tracer.process.stopped_program import Range, RunResult
@@ -206,7 +206,7 @@ def test_too_many_words_are_not_put_back(program: Path) -> None:
     with park(command, entry(program), FIRST, timeout=60) as stopped:
         stopped.batch(calls)
         assert calls.between is not None
-        with pytest.raises(SettleError, match="writes too much between the calls"):
+        with pytest.raises(TooMuchWrittenError, match="writes too much between the calls"):
             settle(stopped, calls.between, (), 10)
 
 
