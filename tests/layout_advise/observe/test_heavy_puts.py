@@ -78,7 +78,6 @@ def test_of_fewer_calls_less_is_written(most: int, calls: int) -> None:
     """Where it is too much for as few as can be timed, all are repeated without it; so they are for other reasons."""
     parked: Any = SimpleNamespace(mappings_at_park=list, own_ranges=tuple)
     cases: list[Any] = [Written(800, most), Written(800, most, other=True)]
-    found, without = (_traced(case, parked)[0] for case in cases)
-    found, without = cast("Written", found), cast("Written", without)
+    found, without = (cast("Any", _traced(case, parked)[0]) for case in cases)
     assert (found.batch.size, found.why) == (calls, "too much" if most == 1 else "")
     assert (without.batch.size, without.why) == (800, "" if most == 800 else "too much")
