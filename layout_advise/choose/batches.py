@@ -35,6 +35,7 @@ from layout_advise.tracer.sampling.probe import Probe, probe
 from layout_advise.tracer.snapshot.between import Room
 from layout_advise.tracer.snapshot.recorded_calls import Calls, record_calls
 
+NOT_ALONE = "some of them make calls of their own"
 NOT_ALIKE = "the calls could not be recorded: they are not the same in each run"
 
 
@@ -143,7 +144,7 @@ def plan_batch(
             window = better_place(window, there, size)
             start = window.first
         enough = max(least, CHOOSE.short_call_ns / typical)
-        return _recorded(settings, profiled, stdin, chosen, size, start, enough, window)
+        return _recorded(settings, profiled, stdin, chosen, size, start, enough, window, nested=seen.nested > 0)
     except ProgramError as error:
         return chosen, f"they could not be recorded: {error.line()}"
 
@@ -157,16 +158,21 @@ def _recorded(
     start: int,
     enough: float,
     window: Window,
+    *,
+    nested: bool = False,
 ) -> tuple[ChosenCall, CallBatch | str]:
     """The batches of ``size`` calls from call ``start`` on, recorded and timed; of fewer, where at least ``enough`` in a row
     come from one depth of the stack (what their callers keep there is then the program's own), or it is known between so
-    many of them only what the program writes. Where these turn out too quick, longer ones without that."""
+    many of them only what the program writes. Where these turn out too quick, longer ones without that. Where some calls make
+    calls of their own (``nested``), only those from one depth, of which none is within another."""
     calls = record_calls(
         settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout,
         room=Room(CHOOSE.between_bytes, CHOOSE.between_seconds),
     )  # fmt: skip
-    found: CallBatch | str = ""
+    found: CallBatch | str = NOT_ALONE
     for part, length in ways_of(calls, size, enough):
+        if nested and not part.from_one_depth:
+            continue
         found = _timed(settings, profiled, stdin, part, length, window)
         if isinstance(found, CallBatch):
             unknown = calls.between.why if calls.between is not None else ""

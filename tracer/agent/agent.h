@@ -90,7 +90,7 @@ struct la_status { /* file "status"; mapped shared until the program is parked *
     uint64_t load_base;
     volatile int64_t counter; /* counts down; at or below 0 a call takes the slow path */
     volatile int64_t armed;   /* calls so far = armed - counter */
-    volatile uint64_t recursive;
+    volatile uint64_t nested; /* calls that a timed one made of its own */
     volatile uint64_t threads;
     volatile uint64_t timed;
     uint64_t entry; /* at run time */

@@ -102,7 +102,7 @@ class Status:
     pid: int
     load_base: int
     calls: int
-    recursive: bool
+    nested: int
     threads: int
     timed: int
     entry: int
@@ -207,14 +207,14 @@ class RunFolder:
     def status(self) -> Status:
         """The status now."""
         data = (self.path / "status").read_bytes()
-        magic, state, pid, base, counter, armed, recursive, threads, timed, entry, *clocks, empty, _, error = (
+        magic, state, pid, base, counter, armed, nested, threads, timed, entry, *clocks, empty, _, error = (
             _STATUS.unpack_from(data)
         )
         wall, ticks = (clocks[k + 2] - clocks[k] for k in (0, 1))
         rate = wall / ticks if clocks[2] and ticks > 0 else None
         known = State(state) if magic == MAGIC else State.ABSENT
         text = error.split(b"\0")[0].decode(errors="replace")
-        return Status(known, pid, base, armed - counter, bool(recursive), threads, timed, entry, rate, empty, text)
+        return Status(known, pid, base, armed - counter, nested, threads, timed, entry, rate, empty, text)
 
     def samples(self, count: int) -> list[tuple[int, ...]]:
         """The fields of :class:`~layout_advise.tracer.process.stopped_program.Sample` of the first ``count`` timed calls."""

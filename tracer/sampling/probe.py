@@ -71,12 +71,16 @@ class SampleRun:
         return max(1.0, self.cpu_seconds / max(self.seconds, UNSEEN_SECONDS))
 
 
+MOST_NESTED = 0.01
+"""A hotspot with no more than this part of nested calls among those seen is not taken for a recursive one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """``calls`` of the hotspot in all, ``times`` of the timed ones (outermost calls of the first thread that came).
 
     ``stopped``: the program was ended after ``max_calls``; its exit status then means nothing. ``threads`` counts those seen
-    while calls were timed; ``recursive``: a timed call made calls of its own.
+    while calls were timed; ``nested``: calls of the hotspot that timed ones made.
     """
 
     calls: int
@@ -85,7 +89,7 @@ class Probe:
     signal: int | None
     stopped: bool
     threads: int
-    recursive: bool
+    nested: int
     seconds: float
     quick_ns: tuple[float, ...] = ()
     """Of a quick probe: the time of each timed call, less what timing a call that does nothing takes. Canaries are beside
@@ -94,6 +98,11 @@ class Probe:
     """Of a loop in chunks: what counting the iterations of one takes at most."""
     passages: int = 0
     """How often the entry was passed: of a loop in chunks once for each iteration."""
+
+    @property
+    def recursive(self) -> bool:
+        """Whether the hotspot calls itself more than now and then, as an interpreter does that starts up with itself."""
+        return self.nested > MOST_NESTED * (len(self.times) + self.nested)
 
     @property
     def canary(self) -> int:
@@ -204,7 +213,7 @@ def probe(
     exit_status, number = _end(process.returncode)
     quick_ns = _quick(times, status) if quick else ()
     return Probe(
-        calls, times, exit_status, number, stopped, status.threads, status.recursive, seconds, quick_ns, counting_ns,
+        calls, times, exit_status, number, stopped, status.threads, status.nested, seconds, quick_ns, counting_ns,
         status.calls,
     )  # fmt: skip
 

@@ -126,7 +126,7 @@ def test_calls_that_cannot_be_recorded_are_a_reason(tmp_path: Path, monkeypatch:
     program = built(QUEUE, tmp_path)
     settings = Settings((str(program),), tmp_path / "run", hotspot="work", timeout=60)
     profiled = profile(settings, ElfBinary.open_module(str(program)), None)
-    seen = Probe(100_000, (), None, None, stopped=True, threads=1, recursive=False, seconds=1.0)
+    seen = Probe(100_000, (), None, None, stopped=True, threads=1, nested=0, seconds=1.0)
     chosen, window = ChosenCall(5, 100_000, 700.0, 0.0), Window(1, (700.0,) * 4096)
     monkeypatch.setattr(batches, "record_calls", fails)
     found, why = plan_batch(settings, profiled, None, seen, chosen, window)
@@ -142,7 +142,7 @@ def test_where_calls_known_between_are_too_quick_all_of_them_are_taken(
     program = built(QUEUE, tmp_path)
     settings = Settings((str(program),), tmp_path / "run", hotspot="work", timeout=60)
     profiled = profile(settings, ElfBinary.open_module(str(program)), None)
-    seen = Probe(100_000, (), None, None, stopped=True, threads=1, recursive=False, seconds=1.0)
+    seen = Probe(100_000, (), None, None, stopped=True, threads=1, nested=0, seconds=1.0)
     chosen, window = ChosenCall(5, 100_000, 700.0, 0.0), Window(1, (700.0,) * 4096)
 
     def recorded(_: object, __: object, first: int, count: int, **___: object) -> Calls:

@@ -205,6 +205,26 @@ def test_probe_of_recursion(program: Path) -> None:
         assert len(seen.times) == 3
 
 
+STARTS = r"""
+volatile long sink;
+__attribute__((noipa)) void step(long n) { sink += n; if (n == 3) { step(0); step(0); sink++; } }
+int main(void) {
+    for (long n = 3; n < 1003; n++) step(n);
+    return 5;
+}
+"""
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_function_that_calls_itself_when_it_begins_is_none_that_does(folder: Path, quick: bool) -> None:
+    """sqlite: running the first statements runs some of its own, which read the schema; a million others do not. Ticks became
+    no times, as fewer calls than wanted were timed."""
+    program = build(folder, STARTS, "starts")
+    seen = probe([str(program)], entry_of(program, "step"), timed=1002, max_calls=1002, quick=quick, timeout=60)
+    assert (seen.nested, seen.recursive, len(seen.times)) == (2, False, 1000)
+    assert len(seen.quick_ns) == (1000 if quick else 0)
+
+
 def test_probe_of_threads(program: Path) -> None:
     seen = probe([str(program), "threads"], entry_of(program, "work"))
     assert seen.calls == 30

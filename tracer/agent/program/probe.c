@@ -48,8 +48,21 @@ static void note_thread(uint64_t id)
     }
 }
 
+static void calibrate(void);
+
+/* What a tick takes, and what timing a call does. */
+static void end_times(void)
+{
+    la_status->end_wall = la_clock(CLOCK_MONOTONIC);
+    la_status->end_tsc = la_tsc();
+    if (la_config.quick)
+        calibrate();
+}
+
 static void stop_program(void)
 {
+    if (la_config.quick && la_status->timed && !la_status->end_tsc) /* of the calls some are made within others */
+        end_times();
     la_status->state = LA_STOPPED;
     la_libomp_forget();
     la_sys(SYS_exit_group, 0, 0, 0);
@@ -154,7 +167,7 @@ void la_probe_event(struct la_frame *frame)
     if (timer_thread != thread)
         return;
     if (open_call.slot && la_goes_on(slot, open_call.slot)) {
-        la_status->recursive = 1;
+        la_status->nested++;
         return;
     }
     open_timing(slot, call); /* a call left by longjmp is forgotten here: its slot is at or below this one */
@@ -234,12 +247,8 @@ static void close_timing(uint64_t tsc, uint64_t wall, uint64_t cpu)
             s->canary = after > s->canary ? after : s->canary;
         }
         la_status->timed = n + 1;
-        if (n + 1 == la_config.timed) {
-            la_status->end_wall = la_clock(CLOCK_MONOTONIC);
-            la_status->end_tsc = la_tsc();
-            if (la_config.quick)
-                calibrate();
-        }
+        if (n + 1 == la_config.timed)
+            end_times();
     }
     if (la_config.max_calls && call >= la_config.max_calls)
         stop_program();
