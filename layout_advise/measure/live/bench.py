@@ -27,6 +27,7 @@ GENERAL = 16
 Found = TypeVar("Found")
 PAIRS = 2 * MEASURE.live_fewest_pairs
 """The fewest runs that times are of, after those that prepare a trial."""
+OVER = "the time for trials is over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,17 @@ def in_time(
     now, known = own_time(), min((one.seconds for one in ordinary), default=None)
     seconds = min(time.of_run(now, needed, known), timeout)
     if seconds <= 0:
-        raise TooSlowError("the time for trials is over")
+        raise TooSlowError(OVER)
     slow = "in a trial the program takes {}: too slow for one"
     if needed and pace > seconds:
+        if seconds < time.alone:
+            raise TooSlowError(OVER)
         raise TooSlowError(slow.format(time.times_alone(pace)))
     try:
         return run(seconds)
     except OvertimeError as error:
+        if seconds < time.alone:
+            raise TooSlowError(OVER) from error
         raise TooSlowError(slow.format(f"more than {time.times_alone(seconds)}")) from error
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from layout_advise.errors import OvertimeError, ProgramError
 from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
+from layout_advise.measure.effort import TrialTime
 from layout_advise.measure.live import bench as live_bench
 from layout_advise.measure.live import trial as live_trial
 from layout_advise.measure.live.bench import LiveBench, LiveSubject
@@ -407,6 +408,16 @@ def test_the_fewest_pairs_have_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.reason == "in a trial the program takes more than 5.2 times as long as by itself: too slow for one"
     assert kinds(later)[-1] in (LiveCalls.ONE, LiveCalls.OTHER)
     assert len(later.runs) == 4
+
+
+def test_where_not_even_the_program_fits_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """rebound: "in a trial the program takes 1.0 times as long as by itself: too slow for one"."""
+    monkeypatch.setattr(live_bench, "own_time", lambda: 0.0)
+    time = TrialTime(until=10.0, enough=10.0, alone=5.0)
+    with pytest.raises(live_bench.TooSlowError, match=live_bench.OVER):
+        live_bench.in_time(lambda seconds: seconds, time, 4, (), 60.0, pace=5.1)
+    with pytest.raises(live_bench.TooSlowError, match="takes 1.4 times as long"):
+        live_bench.in_time(lambda seconds: seconds, time, 1.6, (), 60.0, pace=7.0)
 
 
 def test_a_slow_run_that_need_not_be_does_not_end_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
