@@ -163,7 +163,7 @@ def _recorded(
 ) -> tuple[ChosenCall, CallBatch | str]:
     """The batches of ``size`` calls from call ``start`` on, recorded and timed; of fewer, where at least ``enough`` in a row
     come from one depth of the stack (what their callers keep there is then the program's own), or it is known between so
-    many of them only what the program writes. Where these turn out too quick, longer ones without that. Where some calls make
+    many of them only what the program writes. Where these turn out too quick, longer ones without that. Where some make
     calls of their own (``nested``), only those from one depth, of which none is within another."""
     calls = record_calls(
         settings.command, profiled.entry, start, CHOOSE.verified_calls * size, stdin_path=stdin, timeout=settings.timeout,

@@ -416,7 +416,7 @@ def test_where_not_even_the_program_fits_the_time_is_over(monkeypatch: pytest.Mo
     time = TrialTime(until=10.0, enough=10.0, alone=5.0)
     with pytest.raises(live_bench.TooSlowError, match=live_bench.OVER):
         live_bench.in_time(lambda seconds: seconds, time, 4, (), 60.0, pace=5.1)
-    with pytest.raises(live_bench.TooSlowError, match="takes 1.4 times as long"):
+    with pytest.raises(live_bench.TooSlowError, match=r"takes 1\.4 times"):
         live_bench.in_time(lambda seconds: seconds, time, 1.6, (), 60.0, pace=7.0)
 
 

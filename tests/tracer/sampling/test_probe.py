@@ -217,7 +217,7 @@ int main(void) {
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_a_function_that_calls_itself_when_it_begins_is_none_that_does(folder: Path, quick: bool) -> None:
-    """sqlite: running the first statements runs some of its own, which read the schema; a million others do not. Ticks became
+    """sqlite: running the first statements runs some of its own, which read the schema; a million do not. Ticks became
     no times, as fewer calls than wanted were timed."""
     program = build(folder, STARTS, "starts")
     seen = probe([str(program)], entry_of(program, "step"), timed=1002, max_calls=1002, quick=quick, timeout=60)
