@@ -93,6 +93,7 @@ def _with_live(row: CandidateReport, decided: Decided, name: Variant) -> Candida
         trial.calls, trial.passed, trial.conversions, trial.timed, speedup, original, layout,
         trial.original_s, trial.layout_s, trial.exit_status, trial.output_bytes, trial.own_words, trial.converted,
         trial.stopped, trial.faulted, trial.unimproved, trial.held, trial.surveyed, trial.course, trial.ended,
+        None if speedup is not None else trial.reason,
     )  # fmt: skip
     return msgspec.structs.replace(
         row, live=live, evidence="live" if row.evidence == "verified" and speedup is not None else row.evidence

@@ -144,8 +144,8 @@ class LiveReport(msgspec.Struct, frozen=True):
     printed ``output_bytes`` as in an ordinary run, but for ``own_words`` words that differ from run to run.
 
     ``speedup`` is the original's time over the layout's, of ``timed`` calls that ran as both, in so many pairs of runs as it
-    has ``restores``; ``ns_original`` and ``ns_layout`` are those of one call. These are null where calls are too short or
-    too few to be timed by themselves, and ran so untimed. ``seconds_original`` and ``seconds_layout``
+    has ``restores``; ``ns_original`` and ``ns_layout`` are those of one call. These are null where calls were not timed by
+    themselves, as they are too short or too few, or it would take too long. ``seconds_original`` and ``seconds_layout``
     are CPU time of the whole program, conversions included. ``converted``: the data were converted right before the timed
     calls; the interval then holds ``speedup`` with warm and with flushed copies.
 
@@ -178,6 +178,8 @@ class LiveReport(msgspec.Struct, frozen=True):
     """The calls in their order; None in runs of versions that did not keep it, and where calls were not timed."""
     ended: int = 0
     """The first call after the time for the trial was over, from which on all were left to the original; 0: it was not."""
+    untimed: str | None = None
+    """Why calls were not timed."""
 
 
 class RuleStep(msgspec.Struct, frozen=True):

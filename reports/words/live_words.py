@@ -41,9 +41,9 @@ def details(candidate: CandidateReport) -> str:
 
 
 def _each(live: LiveReport) -> str:
-    """The times of a call, and how many there were in a run with all that could be; that calls were not timed."""
+    """The times of a call, and how many there were in a run with all that could be; why calls were not timed."""
     if live.ns_layout is None or live.ns_original is None:
-        return " in one run, too short or too few to be timed there"
+        return f" in one run (not timed: {live.untimed})" if live.untimed else " in one run"
     copies = "; the data were converted right before the calls timed, with warm and with flushed copies"
     return (
         f", {nanoseconds(live.ns_layout)} instead of {nanoseconds(live.ns_original)} each"

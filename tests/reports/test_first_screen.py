@@ -352,10 +352,11 @@ def test_a_layout_without_a_trial_beside_one_that_had_one(tried: bool, what: str
 
 
 def test_calls_that_ran_in_the_program_without_times_are_told_without() -> None:
-    untimed = msgspec.structs.replace(live(), speedup=None, ns_original=None, ns_layout=None, timed=0, course=None)
+    why = "a call takes 30 ns, too short"
+    untimed = msgspec.structs.replace(live(), speedup=None, ns_original=None, ns_layout=None, timed=0, untimed=why)
     row = msgspec.structs.replace(candidate(1, None), live=untimed)
     assert live_words.tried(row) == "In the running program: 330 calls ran so, the same output."
     text = live_words.details(row)
-    assert "330 calls ran so in one run, too short or too few to be timed there, 30 others went through the original" in text
+    assert f"330 calls ran so in one run (not timed: {why}), 30 others went through the original" in text
     assert "exit status 0 and 1 200 bytes of output as ordinarily" in text
     assert "conversions and all that the trial itself does at each call included." in text

@@ -48,8 +48,12 @@ class NoTrialError(Exception):
     """There is no trial, for this reason."""
 
 
-class TooSlowError(NoTrialError):
-    """There is none, as the program takes too long in it."""
+class UntimedError(NoTrialError):
+    """Calls are not timed, for this reason; it speaks against nothing else of a trial."""
+
+
+class TooSlowError(UntimedError):
+    """They are not, as the program takes too long for it."""
 
 
 def in_time(

@@ -10,7 +10,7 @@ import numpy as np
 
 from layout_advise.errors import LayoutAdviseError, ProgramError
 from layout_advise.measure.effort import TrialTime
-from layout_advise.measure.live.bench import PAIRS, LiveBench, LiveSubject, NoTrialError, TooSlowError, in_time
+from layout_advise.measure.live.bench import PAIRS, LiveBench, LiveSubject, NoTrialError, TooSlowError, UntimedError, in_time
 from layout_advise.measure.live.outcome import LiveTrial, around, course, unimproved, unlike_by_itself, with_unimproved
 from layout_advise.measure.live.ratio import LiveTimes, live_times
 from layout_advise.measure.policy import MEASURE
@@ -120,11 +120,20 @@ class _Trial:
         whole, compared = self.prepared()
         if why := self.bench.untimed():
             return self._found(whole, compared, why)
+        try:
+            return self._with_times(whole, compared)
+        except UntimedError as why:
+            if not self.bench.is_asked():
+                raise
+            return self._found(whole, compared, str(why))
+
+    def _with_times(self, whole: LiveRun, compared: OutputComparison) -> LiveTrial:
+        """The trial with the times of pairs of runs. Raises :class:`UntimedError` where these tell nothing."""
         one, other = self.bench.ordinary
         self.pace = OF_ALL * (whole.seconds + min(one.seconds, other.seconds))
         times = self._timed()
         if times.converted and (unlike := unlike_by_itself(times.undisturbed)) is not None:
-            raise NoTrialError(unlike)
+            raise UntimedError(unlike)
         found = replace(
             self._found(whole, compared, ""),
             timed=times.calls,
@@ -235,10 +244,12 @@ class _Trial:
         if not len(failed):
             self._leave((died.inside,))
             return
-        if len(failed) > MOST_LEFT_OUT or len(failed) * 2 > found.surveyed - self.task.first + 1:
+        calls = found.surveyed - self.task.first + 1
+        most = calls - 1 if self.bench.is_asked() else calls // 2
+        if len(failed) > min(MOST_LEFT_OUT, most):
             stopped, faulted = self._counts()
             raise NoTrialError(
-                f"the mock-up cannot do {len(failed)} of {found.surveyed - self.task.first + 1} calls: {stopped} take a way "
+                f"the mock-up cannot do {len(failed)} of {calls} calls: {stopped} take a way "
                 f"that no compared call took, {faulted} use other memory than the one studied"
             )
         self._leave(tuple(int(n) for n in failed))
@@ -294,7 +305,7 @@ class _Trial:
                 break
         found = live_times(pairs, self.bench.ordinary)
         if found is None:
-            raise NoTrialError("too few of its calls could be timed in both ways")
+            raise UntimedError("too few of its calls could be timed in both ways")
         return found
 
     def _with_flushed(self, warm: LiveTimes) -> Ratio:

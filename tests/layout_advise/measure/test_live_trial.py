@@ -279,6 +279,28 @@ def test_calls_that_are_not_timed_by_themselves_run_so_where_that_is_asked_for(
     assert (other.ratio, other.calls) == (None, 0)
 
 
+def test_what_stops_the_times_does_not_stop_a_trial_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for live, calls in (("auto", 0), ("always", CALLS)):
+        Clock(monkeypatch, Played(), 30.0, 2.0)  # too slow for pairs of runs
+        found = live_trial.tried(bench(seconds=2.0, live=live), subject())
+        assert "too slow" in found.reason
+        assert (found.ratio, found.calls, found.timed) == (None, calls, 0)
+        monkeypatch.undo()
+    other = Played(ends=lambda calls: 3 if calls == LiveCalls.OTHER else 0)
+    assert trial(monkeypatch, other, live="always").calls == 0  # as the mock-up of other calls it ends in another way
+
+
+@pytest.mark.parametrize(("able", "calls"), [(50, 50), (1, 1), (0, 0)])
+def test_few_calls_that_can_be_done_are_where_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, able: int, calls: int
+) -> None:  # fmt: skip
+    dies = range(5 + able, 5 + CALLS)
+    assert "cannot do" in trial(monkeypatch, Played(dies=dies)).reason
+    found = trial(monkeypatch, Played(dies=dies), live="always")
+    assert (found.calls, found.passed) == (calls, CALLS - calls if calls else 0)
+    assert found.calls or "cannot do 200 of 200 calls" in found.reason
+
+
 def test_whatever_fails_ends_in_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> LiveRun:
         raise ProgramError("the program hung while a layout was tried in it", "still running after 10 s")
