@@ -281,8 +281,8 @@ def test_calls_that_are_not_timed_by_themselves_run_so_where_that_is_asked_for(
 
 def test_what_stops_the_times_does_not_stop_a_trial_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     for live, calls in (("auto", 0), ("always", CALLS)):
-        Clock(monkeypatch, Played(), 30.0, 2.0)  # too slow for pairs of runs
-        found = live_trial.tried(bench(seconds=2.0, live=live), subject())
+        Clock(monkeypatch, Played(), 30.0, 4.0)  # too slow for pairs of runs
+        found = live_trial.tried(bench(seconds=4.0, live=live), subject())
         assert "too slow" in found.reason
         assert (found.ratio, found.calls, found.timed) == (None, calls, 0)
         monkeypatch.undo()
