@@ -118,7 +118,7 @@ class _Trial:
     def carried_out(self) -> LiveTrial:
         """The same, and pairs of runs."""
         whole, compared = self.prepared()
-        if why := self.bench.untimed():
+        if why := whole.error or self.bench.untimed():
             return self._found(whole, compared, why)
         try:
             return self._with_times(whole, compared)
@@ -154,7 +154,7 @@ class _Trial:
             None,
             why,
             calls=whole.mockups,
-            passed=probe.calls - first + 1 - whole.mockups if whole.ended else whole.passed,
+            passed=probe.calls - first + 1 - whole.mockups if whole.ended or whole.error else whole.passed,
             conversions=whole.conversions,
             original_s=min(one.cpu_seconds, other.cpu_seconds),
             layout_s=whole.cpu_seconds,
@@ -219,11 +219,12 @@ class _Trial:
 
     def _to_its_end(self, mockup: Path) -> LiveRun:
         """The run in which all calls are those of ``mockup`` that can be. Where it dies at one, a survey tells all that it
-        cannot do; these are left to the original."""
+        cannot do; these are left to the original. Where a trial is asked for, one that gives up on the way, as memory is freed, is
+        such a run, too: the program went on with its own code."""
         dead, needed = 0, 1 + OF_ALL * self.after + (mockup == self.ending)
         while True:
             run = self._run(LiveCalls.ALL, 0, needed, mockup)
-            if run.error:
+            if run.error and not (run.mockups and self.bench.is_asked()):
                 raise NoTrialError(run.error)
             if not run.inside:
                 return run

@@ -290,6 +290,19 @@ def test_what_stops_the_times_does_not_stop_a_trial_that_is_asked_for(monkeypatc
     assert trial(monkeypatch, other, live="always").calls == 0  # as the mock-up of other calls it ends in another way
 
 
+def test_a_mockup_given_up_on_the_way_has_run_until_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """box2d: the memory of its constraints is freed after a step of many calls, and the rest of them are the original's."""
+
+    class Freed(Played):
+        def run(self, command: Sequence[str], entry: object, task: LiveTask, calls: LiveCalls, **options: Any) -> LiveRun:
+            run = super().run(command, entry, task, calls, **options)
+            return replace(run, error="the memory is freed", mockups=30) if calls == LiveCalls.ALL else run
+
+    found = trial(monkeypatch, Freed(), live="always")
+    assert (found.ratio, found.calls, found.passed, found.reason) == (None, 30, 500 - 5 + 1 - 30, "the memory is freed")
+    assert trial(monkeypatch, Freed()).calls == 0
+
+
 @pytest.mark.parametrize(("able", "calls"), [(50, 50), (1, 1), (0, 0)])
 def test_few_calls_that_can_be_done_are_where_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, able: int, calls: int
