@@ -219,8 +219,8 @@ class _Trial:
 
     def _to_its_end(self, mockup: Path) -> LiveRun:
         """The run in which all calls are those of ``mockup`` that can be. Where it dies at one, a survey tells all that it
-        cannot do; these are left to the original. Where a trial is asked for, one that gives up on the way, as memory is freed, is
-        such a run, too: the program went on with its own code."""
+        cannot do; these are left to the original. Where a trial is asked for, one that gives up on the way,
+        as memory is freed, is such a run, too: the program went on with its own code."""
         dead, needed = 0, 1 + OF_ALL * self.after + (mockup == self.ending)
         while True:
             run = self._run(LiveCalls.ALL, 0, needed, mockup)
