@@ -101,7 +101,7 @@ class Probe:
 
     @property
     def recursive(self) -> bool:
-        """Whether the hotspot calls itself more than now and then, as an interpreter does that starts up with itself."""
+        """True where the hotspot calls itself more than now and then, as an interpreter does that starts up with itself."""
         return self.nested > MOST_NESTED * (len(self.times) + self.nested)
 
     @property
