@@ -29,7 +29,9 @@ OF_ALL = 0.5
 """A run of a pair takes at least this part of one with all calls as the mock-up: half of its calls are."""
 
 LIMITED = 0.5
-"""Calls that are not timed are the mock-up's for this part of the time that a run may take; the rest is the program's."""
+"""Where a trial is asked for, calls are the mock-up's for this part of the time that a run may take; the rest is the
+program's."""
+SLOW = "its calls take too long in a trial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ def tried(bench: LiveBench, subject: LiveSubject) -> LiveTrial:
     try:
         if why := bench.refusal() or (not bench.is_asked() and bench.untimed()):
             raise NoTrialError(why)
-        return _Trial(bench, subject, bench.task(subject), bench.time(subject.mockup), bench.after()).carried_out()
+        trial = _Trial(bench, subject, bench.task(subject), bench.time(subject.mockup), bench.after(), bench.is_asked())
+        return trial.carried_out()
     except NoTrialError as why:
         return LiveTrial(None, str(why))
     except LayoutAdviseError as error:
@@ -91,6 +94,8 @@ class _Trial:
     task: LiveTask
     time: TrialTime
     after: float
+    limited: bool = False
+    """Calls are the mock-up's for a part of the time only that a run has, where they would take it all."""
     """So many runs are needed once it is prepared."""
     pace: float = 0.0
     """The seconds that each of the runs to come takes at least, as far as is known."""
@@ -118,7 +123,7 @@ class _Trial:
     def carried_out(self) -> LiveTrial:
         """The same, and pairs of runs."""
         whole, compared = self.prepared()
-        if why := whole.error or self.bench.untimed():
+        if why := whole.error or self.bench.untimed() or (whole.ended and SLOW):
             return self._found(whole, compared, why)
         try:
             return self._with_times(whole, compared)
@@ -184,7 +189,7 @@ class _Trial:
     def _run(self, calls: LiveCalls, seed: int, needed: float, mockup: Path | None = None) -> LiveRun:
         """One run, of at least as many such runs as are ``needed``."""
         case, known = self.bench.case, self.bench.ordinary
-        part = LIMITED if calls == LiveCalls.ALL and self.bench.untimed() else 0.0
+        part = LIMITED if calls == LiveCalls.ALL and self.limited else 0.0
 
         def run(seconds: float) -> LiveRun:
             return run_live(

@@ -16,6 +16,18 @@ __attribute__((noinline)) void advance(struct record *p, long n, double step)
     for (long i = 0; i < n; i++)
         p[i].c += p[i].f * step;
 }
+__attribute__((noinline)) double pick(const struct record *p, const int *at, long n)
+{
+    int found[64]; /* in the call's own frame, which stays memory */
+    long count = 0;
+    double sum = 0;
+    for (long i = 0; i < n; i++)
+        if (p[at[i]].c > 2)
+            found[count++] = at[i];
+    for (long i = 0; i < count; i++)
+        sum += p[found[count - 1 - i]].f;
+    return sum;
+}
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -36,6 +48,8 @@ int main(int argc, char **argv)
         }
         for (long i = 0; i < COUNT && !strcmp(what, "short"); i += 40)
             total += gather(p, at + i, 40) * (k % 3);
+        for (long i = 0; i < COUNT && !strcmp(what, "frame"); i += 60)
+            total += pick(p, at + i, 60) * (k % 3);
         if (!strcmp(what, "loop")) {
             double sum = 0;
             for (long i = 0; i < COUNT; i++)

@@ -102,9 +102,11 @@ def test_calls_whose_loaded_pointer_leads_to_other_records_are_left_to_the_origi
 
 
 @pytest.mark.slow
-def test_short_calls_run_so_without_times(program: Path, tmp_path: Path) -> None:
-    alone = subprocess.run([program, "short"], capture_output=True)
-    report = studied(program, "short", "gather", tmp_path, "--live")
+@pytest.mark.parametrize(("which", "hotspot"), [("short", "gather"), ("frame", "pick")])
+def test_short_calls_run_so_without_times(program: Path, tmp_path: Path, which: str, hotspot: str) -> None:
+    """zstd: a mock-up wrote to where the original's frame would be, and there lay the agent's own."""
+    alone = subprocess.run([program, which], capture_output=True)
+    report = studied(program, which, hotspot, tmp_path, "--live")
     (region,) = report.hotspots
     rows = [c for c in region.candidates if c.live is not None]
     assert rows

@@ -261,10 +261,12 @@ static void survey_it(void) { la_survey_call(running); }
 
 static int run_mockup(struct la_live_region *r, struct la_frame *frame, struct la_live_row *row, uint64_t call)
 {
+    const struct la_frame own = *frame; /* it lies where the original's frame would be, to which the mock-up writes */
     enter_call(r, row);
     r->page->inside = call;
     on_stack(r, call_it);
     r->page->inside = 0;
+    *frame = own;
     busy = 0;
     if (!r->current) {
         la_load_vectors(saved);

@@ -170,6 +170,18 @@ static void in_child(void)
         own->further[i].counter = 1ll << 60;
 }
 
+/* The top of the stack for what is done at an entry; 0: on that of the program. */
+uint64_t la_event_stack __attribute__((visibility("hidden")));
+
+static void give_stack(void)
+{
+    enum { BYTES = 1 << 18 };
+    uint8_t *stack = la_memory(BYTES + LA_PAGE);
+    if (!stack || la_mprotect((uint64_t)stack, LA_PAGE, PROT_NONE))
+        return;
+    la_event_stack = (uint64_t)stack + LA_PAGE + BYTES;
+}
+
 __attribute__((constructor)) static void la_start(int argc, char **argv, char **environment)
 {
     (void)argc;
@@ -209,6 +221,8 @@ __attribute__((constructor)) static void la_start(int argc, char **argv, char **
         la_probe_start();
         if (la_config.mode == LA_MODE_RECORD)
             la_between_map();
+        if (la_config.mode == LA_MODE_LIVE)
+            give_stack();
         if (la_config.mode == LA_MODE_ORDER) {
             la_order_start();
         } else if (la_config.mode != LA_MODE_PROBE) {

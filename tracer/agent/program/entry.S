@@ -2,17 +2,26 @@
  * SPDX-License-Identifier: MIT */
     .text
 
-/* Slow path of the entry stub: flags are pushed already, below a skipped red zone. Builds struct la_frame. */
+/* Slow path of the entry stub: flags are pushed already, below a skipped red zone. Builds struct la_frame. In a trial it goes
+ * on on a stack of its own, if that is free: a mock-up writes to where the original's frame would be, below the call's. */
     .macro la_event resume, live, region=0
     push %r15; push %r14; push %r13; push %r12; push %r11; push %r10; push %r9; push %r8
     push %rdi; push %rsi; push %rbp; push %rbx; push %rdx; push %rcx; push %rax
     mov %rsp, %rdi
     mov $\region, %esi
     mov %rsp, %rbp
+    xor %eax, %eax
+    xchg %rax, la_event_stack(%rip)
+    mov %rax, %r12
+    test %rax, %rax
+    cmovnz %rax, %rsp
     and $-16, %rsp
     cld
     call la_on_event
-    mov %rbp, %rsp
+    test %r12, %r12
+    jz 9f
+    mov %r12, la_event_stack(%rip)
+9:  mov %rbp, %rsp
     .ifnb \live
     test %eax, %eax
     jnz \live
