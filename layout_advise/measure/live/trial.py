@@ -29,8 +29,8 @@ OF_ALL = 0.5
 """A run of a pair takes at least this part of one with all calls as the mock-up: half of its calls are."""
 
 LIMITED = 0.5
-"""Where a trial is asked for, calls are the mock-up's for this part of the time that a run may take; the rest is the
-program's."""
+"""Where a trial is asked for, calls are the mock-up's for this part of the time that a run may take, and a survey has no more
+of it, either; the rest is the program's."""
 SLOW = "its calls take too long in a trial"
 
 
@@ -192,10 +192,12 @@ class _Trial:
         part = LIMITED if calls == LiveCalls.ALL and self.limited else 0.0
 
         def run(seconds: float) -> LiveRun:
+            task = replace(self.task, mockup=mockup or self.task.mockup, limit_s=part * seconds)
+            task = replace(task, survey_s=min(task.survey_s, LIMITED * seconds))
             return run_live(
                 case.settings.command,
                 case.profiled.entry,
-                replace(self.task, mockup=mockup or self.task.mockup, limit_s=part * seconds),
+                task,
                 calls,
                 seed=seed,
                 quick=self.bench.is_quick(),
