@@ -29,7 +29,7 @@ OF_ALL = 0.5
 """A run of a pair takes at least this part of one with all calls as the mock-up: half of its calls are."""
 
 LIMITED = 0.5
-"""Where a trial is asked for, calls are the mock-up's for this part of the time that a run may take, and a survey has no more
+"""Where a trial is asked for, calls are the mock-up's for this part of the time that a run may take; a survey has no more
 of it, either; the rest is the program's."""
 SLOW = "its calls take too long in a trial"
 
