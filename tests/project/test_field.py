@@ -11,7 +11,7 @@ import pytest
 from layout_advise.farm.listing import jobs_of, read_list
 from layout_advise.reports.model.contract import PassedOver, Profile
 from tests.support.paths import ROOT
-from tests.support.sample_report import report
+from tests.support.sample_report import live, report
 
 FIELD = ROOT / "benchmarks" / "field"
 
@@ -59,3 +59,23 @@ def test_samples_count_once_by_what_became_of_their_region() -> None:
     found = script_of("samples").parts(given)
     reason = region.verdict.reason
     assert found == pytest.approx({"answered": 0.5, reason: 0.25, "passed over, recursive": 0.25, "not looked at": 0.0})
+
+
+def test_programs_in_which_a_layout_ran_and_those_in_which_none_did() -> None:
+    whole = report()
+    (region,) = whole.hotspots
+    first, *rest = region.candidates
+    short = msgspec.structs.replace(live(), speedup=None, ns_original=None, ns_layout=None, untimed="too short", ended=7)
+    ran = [
+        msgspec.structs.replace(region, candidates=(msgspec.structs.replace(first, live=one), *rest))
+        for one in (live(), short)
+    ]
+    none = msgspec.structs.replace(region, no_live="the region calls itself")
+    found = {str(k): msgspec.structs.replace(whole, hotspots=(one,)) for k, one in enumerate([*ran, none])}
+    timed, untimed, left = script_of("tried").table(found)[2:5]
+    assert timed.split(" | ")[2:5] == ["330", "30", "24"]
+    assert "–" not in timed.split(" | ")[5][:1]
+    assert "(time over)" in untimed
+    assert untimed.endswith("| too short |")
+    assert left == "| 2 | – | 0 | | | | | the region calls itself |"
+    assert script_of("tried").table(found)[-1].endswith("in 2 of 3.")
