@@ -94,7 +94,8 @@ def reached_alike(made: Mockups, source: Source, folder: Path, until: float = ma
     """Where candidates make places of addresses one by one, the unchanged layout that does so too: what that costs by
     itself, and a source with indices, or with types of its own, does not need. One build for each candidate's structures,
     begun before ``until`` (``own_time``), and where these are too many sets, or one cannot be built, one for all that are
-    reached so: it costs no less."""
+    reached so: it costs no less. Then for the structures of the others, as far as that many builds are left: memory of their
+    own, and what makes places in it, cost something there, too."""
     sets = list(dict.fromkeys(m.translated for m in made.values() if m.translated))
     every = frozenset[str]().union(*sets)
     translated = [m.recipe.candidate for m in made.values() if m.translated]
@@ -106,7 +107,22 @@ def reached_alike(made: Mockups, source: Source, folder: Path, until: float = ma
         found |= _reached(one, reindexed_for(one), source, folder, begins=begins)
     if len(found) < len(sets):
         found |= _reached(every, IDENTITY_REINDEXED, source, folder, begins=begins)
+    others = dict.fromkeys(one for m in made.values() if (one := reached_as(m)) and reindexed_for(one) not in found)
+    for one in [one for one in others if one not in sets][: max(0, BUILD.most_reindexed - len(found))]:
+        if own_time() > until:
+            break
+        found |= _reached(one, reindexed_for(one), source, folder, begins=False)
     return found
+
+
+def reached_as(made: Mockup) -> frozenset[str]:
+    """The structures (ids) that the unchanged layout has in memory of their own which is reached as a candidate's mock-up
+    is: those of which that makes addresses places one by one, else all; none of objects that lie scattered."""
+    candidate = made.recipe.candidate
+    if candidate is None or made.recipe.wrong or made.path is None or made.translated:
+        return made.translated
+    placed = all(r.structure.placed and r.chosen is None for r in candidate.relayouts)
+    return frozenset(r.structure.id for r in candidate.relayouts) if placed else frozenset()
 
 
 def _reached(

@@ -250,13 +250,14 @@ def _vectors(one: Measured, form: _Form, timings: Timings, mode: Mode) -> list[D
 
 
 def _indices(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:
-    """Addresses that are tested, and pointers that are made indices: a source with indices, or whose types tell its memory
-    apart, need not do so. What it would gain then is the gain over the unchanged layout that does as much."""
+    """Addresses that are tested, pointers that are made indices, and memory of their own: a source with indices, or whose
+    types tell its memory apart, need not do so. What it would gain then is the gain over the unchanged layout that does as
+    much."""
     alike = (reindexed_for(one.translated), IDENTITY_REINDEXED)  # in the same places, or in those of all candidates
     over = next((r for v in alike if (r := timings.ratio(v, one.name, around.mode)) is not None), None)
     if one.counted is None or not one.translated or over is None or over.hi <= one.counted.hi:
         return []
-    how = "against the unchanged layout whose pointers are made indices, and tested, in the same way"
+    how = "against the unchanged layout in memory of its own, which is reached in the same way"
     hi, middle = (saved(end, over.median / one.counted.median) for end in (over.hi, over.median))
     return [Doubt("indices", one.counted.lo, hi, how, middle)]
 

@@ -76,7 +76,7 @@ class Measured:
     structures: frozenset[str] = frozenset()
     """The structures (ids) that its layout is of."""
     translated: frozenset[str] = frozenset()
-    """For which structures it makes places of addresses one by one (:class:`~layout_advise.measure.setup.Entrant`)."""
+    """Of which structures the unchanged layout is reached as this one (:class:`~layout_advise.measure.setup.Entrant`)."""
     words: str = ""
     """The layout as the ranking calls it: ``AoSoA×4, compact``."""
     vectorised: bool = False

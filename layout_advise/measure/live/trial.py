@@ -23,8 +23,8 @@ from layout_advise.tracer.live.run import run_live
 from layout_advise.tracer.sampling.turns import own_time
 
 MOST_DEATHS = 4
-"""So many calls at which the mock-up ends the program although a survey did not tell are left to the original; with more
-there is no trial."""
+"""So many calls at which the mock-up ends the program although a survey did not tell are left to the original. With more
+there is no trial, or where one is asked for none of the calls from there on."""
 OF_ALL = 0.5
 """A run of a pair takes at least this part of one with all calls as the mock-up: half of its calls are."""
 
@@ -68,7 +68,7 @@ def prepared(bench: LiveBench, subject: LiveSubject, until: float, after: int) -
     time = TrialTime(until, until, bench.case.profiled.run.seconds)
     trial = _Trial(bench, subject, bench.task(subject), time, after)
     run, _ = trial.prepared()
-    return PreparedTrial(trial.task, run, trial.held)
+    return PreparedTrial(trial.task, run, 0 < run.mockups <= trial.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +94,17 @@ class _Trial:
     task: LiveTask
     time: TrialTime
     after: float
+    """So many runs are needed once it is prepared."""
     limited: bool = False
     """Calls are the mock-up's for a part of the time only that a run has, where they would take it all."""
-    """So many runs are needed once it is prepared."""
     pace: float = 0.0
     """The seconds that each of the runs to come takes at least, as far as is known."""
     survey: LiveRun | None = None
     """Which calls the mock-up does, each tried in a copy of the process; None: all, so far."""
     ending: Path | None = None
     """The mock-up that ends the process at an access that goes to a wrong place."""
-    held: bool = False
-    """Whether one run had all its calls so, and came to its end."""
+    held: int = 0
+    """So many calls ran so in a run that came to its end."""
 
     def prepared(self) -> tuple[LiveRun, OutputComparison]:
         """Ordinary runs, and one with all calls as the mock-up that can be."""
@@ -169,7 +169,7 @@ class _Trial:
             stopped=stopped,
             faulted=faulted,
             unimproved=0.0 if why else unimproved(one, whole, self._surveyed()),
-            held=self.held,
+            held=0 < whole.mockups <= self.held,
             surveyed=self.task.last,
             ended=whole.ended,
         )
@@ -211,18 +211,18 @@ class _Trial:
     def _all(self, *, general: bool) -> LiveRun:
         """The run in which all calls are the mock-up's that can be. Before it, one in which each access is held against the
         layout: a pointer to other memory that is there would not end the program, and need not be seen in what it prints."""
-        self.ending, self.held = self.subject.ending(general), False
+        self.ending, self.held = self.subject.ending(general), 0
         if self.ending is not None:
             self.held = self._held(self.ending)
         return self._to_its_end(self.task.mockup)
 
-    def _held(self, ending: Path) -> bool:
-        """Tells whether ``ending`` came to its end, with the calls left out that it cannot do: it is slow, and need not."""
+    def _held(self, ending: Path) -> int:
+        """The calls that ``ending`` made to the program's end, without those that it cannot do; 0 where that did not come: it
+        is slow, and need not."""
         try:
-            self._to_its_end(ending)
+            return self._to_its_end(ending).mockups
         except (ProgramError, TooSlowError):
-            return False
-        return True
+            return 0
 
     def _to_its_end(self, mockup: Path) -> LiveRun:
         """The run in which all calls are those of ``mockup`` that can be. Where it dies at one, a survey tells all that it
@@ -237,7 +237,9 @@ class _Trial:
                 return run
             if self.survey is None:
                 self._look(run)
-            elif dead == MOST_DEATHS:
+            elif dead == MOST_DEATHS and self.limited:
+                dead, self.task = dead + 1, replace(self.task, last=run.inside - 1)
+            elif dead >= MOST_DEATHS:
                 raise NoTrialError(f"the mock-up ended the program at call {run.inside} ({run.end})")
             else:
                 dead += 1

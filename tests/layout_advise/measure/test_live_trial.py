@@ -194,6 +194,8 @@ def test_a_death_that_the_survey_did_not_see_is_left_out_too(monkeypatch: pytest
     deaf = trial(monkeypatch, Played(dies=range(10, 40), blind=range(10, 40)))
     assert deaf.ratio is None
     assert "ended the program at call 15" in deaf.reason
+    asked = trial(monkeypatch, Played(dies=range(10, 40), blind=range(10, 40)), live="always")
+    assert (asked.calls, asked.passed, asked.surveyed) == (5, CALLS - 5, 14)
 
 
 def test_calls_that_a_survey_did_not_come_to_are_the_originals(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,12 +95,7 @@ class _Turned:
                 return f"{node.name} has an initialiser"
         at += len(text[at:]) - len(text[at:].lstrip())
         pointer = text[at] == ")"
-        at, places = at + pointer, []
-        while (opened := re.match(r"\s*\[", text[at:])) is not None:
-            start = at + opened.end()
-            end = _closing(text, start)
-            places.append((start, end))
-            at = end + 1
+        places = brackets_behind(text, at + pointer)
         texts = tuple(text[start:end] for start, end in places)
         if len(places) != len(self.order) - pointer:
             return f"the dimensions of {node.name} are those of another type"
@@ -140,6 +135,17 @@ class _Turned:
 
     def _refuse(self, node: Syntax, why: str) -> None:
         self.carriers.refusals.add(Refusal(node.file, node.line, why, node.start if node.in_macro else -1))
+
+
+def brackets_behind(text: str, at: int) -> list[tuple[int, int]]:
+    """The brackets that follow ``at`` one behind the other: start and end of the text in each."""
+    places = []
+    while (opened := re.match(r"\s*\[", text[at:])) is not None:
+        start = at + opened.end()
+        end = _closing(text, start)
+        places.append((start, end))
+        at = end + 1
+    return places
 
 
 def _closing(text: str, at: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from layout_advise.apply.rewrite.aligned import given_memory
+from layout_advise.apply.rewrite.arrays.dimensions import brackets_behind
 from layout_advise.apply.rewrite.program import Refusal, SourceProgram, arguments
 from layout_advise.apply.rewrite.rewrite import Rewritten, above_comment, outcome
 from layout_advise.apply.rewrite.syntax import Edit, Syntax, TranslationUnit
@@ -66,12 +67,8 @@ def _behind(program: SourceProgram, node: Syntax) -> int:
     text, at = program.texts[node.file], node.name_at + len(node.name)
     if node.in_macro or text[node.name_at : at] != node.name:
         return -1
-    end = at
-    while (opened := re.match(r"\s*\[", text[end:])) is not None:
-        depth, end = 1, end + opened.end()
-        while depth and end < len(text):
-            depth += {"[": 1, "]": -1}.get(text[end], 0)
-            end += 1
+    places = brackets_behind(text, at)
+    end = places[-1][1] + 1 if places else at
     return end if re.match(r"\s*([=,;{]|__attribute__)", text[end:]) else -1
 
 
