@@ -38,8 +38,8 @@ class Entrant:
     structures: frozenset[str] = frozenset()
     """The structures that its layout is of."""
     translated: frozenset[str] = frozenset()
-    """The structures of which the unchanged layout is held against it that is reached as this one is: those for which it makes
-    places of addresses one by one, where a source in its layout need not, else all."""
+    """The structures of which the unchanged layout is held against it that is reached as this one is: those for which it
+    makes places of addresses one by one, where a source in its layout need not, else all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,8 +217,8 @@ class _Trial:
         return self._to_its_end(self.task.mockup)
 
     def _held(self, ending: Path) -> int:
-        """The calls that ``ending`` made to the program's end, without those that it cannot do; 0 where that did not come: it
-        is slow, and need not."""
+        """The calls that ``ending`` made to the program's end, without those that it cannot do; 0 where that did not come:
+        it is slow, and need not."""
         try:
             return self._to_its_end(ending).mockups
         except (ProgramError, TooSlowError):

@@ -9,14 +9,16 @@ from typing import Any, cast
 
 import pytest
 
+from layout_advise.build import stage
 from layout_advise.build.mockups import Mockup
-from layout_advise.build.stage import worth_timing
+from layout_advise.build.stage import reached_alike, reached_as, worth_timing
 from layout_advise.choose.call_kinds import Kind
 from layout_advise.config import Settings
 from layout_advise.describe.checks import Conditions, quality
 from layout_advise.describe.studied import InBatches, MoreWays, Studied
+from layout_advise.layoutalgebra.derive.structure import Candidate, Dim, Relayout, Structure
 from layout_advise.measure.contest import controls
-from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant
+from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, SCALAR, Variant, reindexed_for
 from layout_advise.observe.case import Case
 from layout_advise.observe.find_kinds import Kinds
 from layout_advise.propose.recipes import Recipe
@@ -42,6 +44,31 @@ def test_a_scalar_identity_that_is_the_same_program_is_not_timed(value: int, tim
     values = {IDENTITY: 1, SCALAR: value}
     made = {n: Mockup(Recipe(n), "", compiled(tmp_path, n, v), None, None) for n, v in values.items()}
     assert set(controls(made, {n: Finding(None) for n in made}, compared=True, kernel="run")) == timed
+
+
+def laid_out(*ids: str, chosen: object = None) -> Candidate:
+    known = [Structure(name, name, 4096, 640, (Dim(10, 64),), ()) for name in ids]
+    return Candidate("c1", tuple(Relayout(s, (), (), (), "", chosen=cast("Any", chosen)) for s in known), (), ())
+
+
+def test_each_layout_is_held_against_the_unchanged_one_that_is_reached_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """minisat: the unchanged layout in memory of its own takes 4 % more, though no address is divided (decision 148)."""
+    one, both = frozenset({"s1"}), frozenset({"s1", "s2"})
+    items = {
+        "c1": (laid_out("s1", "s2"), one),  # divides addresses of s1 only
+        "c2": (laid_out("s1", "s2"), frozenset[str]()),
+        "c3": (laid_out("s3", chosen="the elements of a call"), frozenset[str]()),  # the elements of one call
+    }
+    made = {
+        Variant(name): Mockup(Recipe(Variant(name), layout), "", Path(f"{name}.so"), None, None, translated=divided)
+        for name, (layout, divided) in items.items()
+    }
+    assert [reached_as(one) for one in made.values()] == [one, both, frozenset()]
+    assert reached_as(replace(made[C1], path=None, translated=frozenset())) == frozenset()
+    monkeypatch.setattr(stage, "_reached", lambda names, variant, *rest, begins: {variant: made[C1]})
+    assert list(reached_alike(made, cast("Any", None), Path())) == [reindexed_for(one), reindexed_for(both)]
+    monkeypatch.setattr(stage, "_reached", lambda names, variant, *rest, begins: {})
+    assert not reached_alike(made, cast("Any", None), Path())
 
 
 def test_beside_the_winner_nothing_is_timed_that_is_the_same_program(tmp_path: Path) -> None:
