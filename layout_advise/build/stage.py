@@ -111,8 +111,17 @@ def reached_alike(made: Mockups, source: Source, folder: Path, until: float = ma
     for one in [one for one in others if one not in sets][: max(0, BUILD.most_reindexed - len(found))]:
         if own_time() > until:
             break
-        found |= _reached(one, reindexed_for(one), source, folder, begins=False)
+        moved = _reached(one, reindexed_for(one), source, folder, begins=False)
+        found |= {v: m for v, m in moved.items() if not m.translated}
     return found
+
+
+def held_against(made: Mockup, built: Mockups) -> frozenset[str]:
+    """The structures of :func:`reached_as`, where the unchanged layout does no more for them than the candidate: where it
+    makes places of addresses one by one, the candidate does so, too."""
+    names = reached_as(made)
+    alike = built.get(reindexed_for(names))
+    return names if made.translated or (alike is not None and not alike.translated) else frozenset()
 
 
 def reached_as(made: Mockup) -> frozenset[str]:

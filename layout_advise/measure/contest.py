@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from layout_advise.build.mockups import Mockup, Mockups
-from layout_advise.build.stage import reached_as, same_program
+from layout_advise.build.stage import held_against, same_program
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.measure.effort import plans_for
 from layout_advise.measure.measured import Measured
@@ -70,7 +70,7 @@ def contest_of(
                 packed_arithmetic(item, source.kernel) > packed,
                 _made_no_vectors(item, made_plain.get(variant.layout), source.kernel),
                 frozenset(r.structure.id for r in candidate.relayouts),
-                reached_as(item),
+                held_against(item, made),
             )
         )
     for candidate in candidates:

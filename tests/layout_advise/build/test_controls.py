@@ -11,7 +11,7 @@ import pytest
 
 from layout_advise.build import stage
 from layout_advise.build.mockups import Mockup
-from layout_advise.build.stage import reached_alike, reached_as, worth_timing
+from layout_advise.build.stage import held_against, reached_alike, reached_as, worth_timing
 from layout_advise.choose.call_kinds import Kind
 from layout_advise.config import Settings
 from layout_advise.describe.checks import Conditions, quality
@@ -65,8 +65,15 @@ def test_each_layout_is_held_against_the_unchanged_one_that_is_reached_as_it_is(
     }
     assert [reached_as(one) for one in made.values()] == [one, both, frozenset()]
     assert reached_as(replace(made[C1], path=None, translated=frozenset())) == frozenset()
+    plain = replace(made[C1], translated=frozenset())
+    monkeypatch.setattr(stage, "_reached", lambda names, variant, *rest, begins: {variant: plain})
+    built = reached_alike(made, cast("Any", None), Path())
+    assert list(built) == [reindexed_for(one), reindexed_for(both)]
+    assert [held_against(m, built) for m in made.values()] == [one, both, frozenset()]
     monkeypatch.setattr(stage, "_reached", lambda names, variant, *rest, begins: {variant: made[C1]})
-    assert list(reached_alike(made, cast("Any", None), Path())) == [reindexed_for(one), reindexed_for(both)]
+    divided = reached_alike(made, cast("Any", None), Path())
+    assert list(divided) == [reindexed_for(one)]  # hnswlib: the new layout of its vectors does not divide
+    assert [held_against(m, divided) for m in made.values()] == [one, frozenset(), frozenset()]
     monkeypatch.setattr(stage, "_reached", lambda names, variant, *rest, begins: {})
     assert not reached_alike(made, cast("Any", None), Path())
 
