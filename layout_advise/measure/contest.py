@@ -53,6 +53,7 @@ def contest_of(
     able = contestants(made, found)
     bare = [m for m in able if m.recipe.variant.promise == "plain"]
     made_plain = {m.recipe.variant.layout: packed_arithmetic(m, source.kernel) for m in bare}
+    did = {v: m for v, m in made.items() if v in found and found[v].reason is None}
     for item in able:
         variant, candidate = item.recipe.variant, item.recipe.candidate
         assert candidate is not None
@@ -70,7 +71,7 @@ def contest_of(
                 packed_arithmetic(item, source.kernel) > packed,
                 _made_no_vectors(item, made_plain.get(variant.layout), source.kernel),
                 frozenset(r.structure.id for r in candidate.relayouts),
-                held_against(item, made),
+                held_against(item, did),
             )
         )
     for candidate in candidates:
