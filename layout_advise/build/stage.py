@@ -118,10 +118,11 @@ def reached_alike(made: Mockups, source: Source, folder: Path, until: float = ma
 
 def held_against(made: Mockup, built: Mockups) -> frozenset[str]:
     """The structures of :func:`reached_as`, where the unchanged layout does no more for them than the candidate: where it
-    makes places of addresses one by one, the candidate does so, too."""
+    makes places of addresses one by one, the candidate does so, too; and it is built without a promise."""
     names = reached_as(made)
     alike = built.get(reindexed_for(names))
-    return names if made.translated or (alike is not None and not alike.translated) else frozenset()
+    same = alike is not None and not alike.translated and made.recipe.variant.promise == "plain"
+    return names if made.translated or same else frozenset()
 
 
 def reached_as(made: Mockup) -> frozenset[str]:

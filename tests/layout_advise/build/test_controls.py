@@ -70,6 +70,9 @@ def test_each_layout_is_held_against_the_unchanged_one_that_is_reached_as_it_is(
     built = reached_alike(made, cast("Any", None), Path())
     assert list(built) == [reindexed_for(one), reindexed_for(both)]
     assert [held_against(m, built) for m in made.values()] == [one, both, frozenset()]
+    second = made[Variant("c2")]
+    promised = replace(second, recipe=Recipe(Variant("c2", "restrict"), second.recipe.candidate))
+    assert held_against(promised, built) == frozenset()  # fasttree: it has vectors, and the unchanged layout has not
     monkeypatch.setattr(stage, "_reached", lambda names, variant, *rest, begins: {variant: made[C1]})
     divided = reached_alike(made, cast("Any", None), Path())
     assert list(divided) == [reindexed_for(one)]  # hnswlib: the new layout of its vectors does not divide
