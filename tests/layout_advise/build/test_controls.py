@@ -75,7 +75,7 @@ def test_each_layout_is_held_against_the_unchanged_one_that_is_reached_as_it_is(
     assert held_against(promised, built) == frozenset()  # fasttree: it has vectors, and the unchanged layout has not
     monkeypatch.setattr(stage, "_reached", lambda names, variant, *rest, begins: {variant: made[C1]})
     divided = reached_alike(made, cast("Any", None), Path())
-    assert list(divided) == [reindexed_for(one)]  # hnswlib: the new layout of its vectors does not divide
+    assert list(divided) == [reindexed_for(one)]  # that divides, and c2 does not
     assert [held_against(m, divided) for m in made.values()] == [one, frozenset(), frozenset()]
     monkeypatch.setattr(stage, "_reached", lambda names, variant, *rest, begins: {})
     assert not reached_alike(made, cast("Any", None), Path())
