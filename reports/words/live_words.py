@@ -13,7 +13,9 @@ def tried(candidate: CandidateReport | None) -> str:
     so, the same output.``; empty where that was not tried."""
     if candidate is None or candidate.live is None:
         return ""
-    return f"In the running program: {_time(candidate.live)}, the same output."
+    silent = "the same exit status; it prints nothing that could be compared"
+    same = "the same output" if candidate.live.output_bytes else silent
+    return f"In the running program: {_time(candidate.live)}, {same}."
 
 
 def _time(live: LiveReport) -> str:

@@ -356,6 +356,8 @@ def test_calls_that_ran_in_the_program_without_times_are_told_without() -> None:
     untimed = msgspec.structs.replace(live(), speedup=None, ns_original=None, ns_layout=None, timed=0, untimed=why)
     row = msgspec.structs.replace(candidate(1, None), live=untimed)
     assert live_words.tried(row) == "In the running program: 330 calls ran so, the same output."
+    silent = msgspec.structs.replace(row, live=msgspec.structs.replace(untimed, output_bytes=0))
+    assert live_words.tried(silent).endswith("the same exit status; it prints nothing that could be compared.")
     text = live_words.details(row)
     assert f"330 calls ran so in one run (not timed: {why}), 30 others went through the original" in text
     assert "exit status 0 and 1 200 bytes of output as ordinarily" in text
