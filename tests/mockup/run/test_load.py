@@ -26,6 +26,8 @@ from tests.support.mockups.native import Native, candidate, relayout, traced
 N = 37
 DT = 0.5
 BYTES = N * 80
+FREE = 0x2000_0000_0000
+"""No kernel places memory here by itself; what one frees may be another's at the next moment, and so may the page before."""
 FIELDS = f64_fields(*((name, 8 * k) for k, name in enumerate(("x", "y", "z", "vx", "vy", "vz"))))
 
 
@@ -35,12 +37,9 @@ class Hotspot:
     def __init__(self, where: Path) -> None:
         self.where = where
         self.lifted = Native(PARTICLES, "move", where).lifted()
-        memory = mmap.mmap(-1, BYTES)
-        data = np.frombuffer(memory, np.float64)
-        self.base = data.ctypes.data
-        self.trace = traced(self.lifted, where, (self.base, N), (DT,))
-        del data
-        memory.close()
+        self.base = FREE
+        with at_addresses([(self.base, np.zeros(BYTES, np.uint8))]):
+            self.trace = traced(self.lifted, where, (self.base, N), (DT,))
         self.structure = Structure("s0", "particles", self.base, BYTES, (Dim(N, 80),), FIELDS, (), self.base)
         self.registers = arguments((self.base, N), (DT,))
 
@@ -183,9 +182,7 @@ def test_more_arguments_than_registers_are_refused() -> None:
 
 def test_memory_at_addresses_comes_and_goes() -> None:
     """Blocks on one page, one at its own address, one that is only read; pages of others are left alone."""
-    page = mmap.mmap(-1, 4 * mmap.PAGESIZE)
-    start = np.frombuffer(page, np.uint8).ctypes.data
-    page.close()
+    start = FREE
     first, second, third = np.arange(16), np.arange(16) * 2, np.arange(1000)
     third.flags.writeable = False
     own = np.arange(4)
