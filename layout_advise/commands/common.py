@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from layout_advise.errors import RunDirError, UsageError
 from layout_advise.reports.exports.notes import github_lines
@@ -73,8 +75,18 @@ def width() -> int:
         return int(os.environ.get("COLUMNS", "110")) if os.environ.get("COLUMNS", "110").isdigit() else 110
 
 
-def show(report: Report, arguments: argparse.Namespace, run: Path) -> None:
-    """Print the report of a run directory as the options say; the verdict to stderr where stdout is for JSON."""
+def written() -> int | None:
+    """The bytes of the file that stdout is, up to where it is written next; None where it is no file."""
+    try:
+        return os.lseek(1, 0, os.SEEK_CUR) if stat.S_ISREG(os.fstat(1).st_mode) else None
+    except OSError:  # closed
+        return None
+
+
+def show(report: Report, arguments: argparse.Namespace, run: Path, to: TextIO | None = None) -> None:
+    """Print the report of a run directory as the options say, on stdout or ``to``; the verdict to stderr where stdout is for
+    JSON."""
+    to = to or sys.stdout
     if arguments.json == "-":
         sys.stdout.write(encode(report).decode())
         print(*_answers(report), sep="\n", file=sys.stderr)
@@ -85,9 +97,9 @@ def show(report: Report, arguments: argparse.Namespace, run: Path) -> None:
         except OSError as error:
             raise RunDirError(f"cannot write {arguments.json}", error.strerror or str(error)) from error
     if arguments.quiet:
-        print(*_answers(report), sep="\n")
+        print(*_answers(report), sep="\n", file=to)
         return
-    styled(sys.stdout).write(text(report, arguments, run))
+    styled(to).write(text(report, arguments, run))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print("\n".join(github_lines(report, os.environ.get("GITHUB_WORKSPACE", ""))), file=sys.stderr)
 

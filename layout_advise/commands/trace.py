@@ -6,7 +6,8 @@
   layout-advise trace --machine-profile app.layout --transfer 12G,5 -o here.layout -- ./app its args    which region where
 
 The program runs to its end once, with its own output; then it is started again a few times and stopped at one call of the
-hotspot, where everything else happens. Results go into app.layout/ (report.html, report.json, the mock-ups in C).
+hotspot, where everything else happens. Results go into app.layout/ (report.html, report.json, the mock-ups in C). Where the
+program writes to a file (-- ./app > file), what is told here goes to stderr.
 """
 
 from __future__ import annotations
@@ -244,12 +245,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     chosen = settings(arguments)
     os.environ.update(chosen.environment)
+    before = common.written()
     with Progress(arguments.quiet, arguments.verbose) as progress:
         report = pipeline.advise(chosen, progress)
     if report is None:
         print(f"results so far: {chosen.output}", file=sys.stderr)
         return 0
-    common.show(report, arguments, chosen.output)
+    program_writes = common.written() != before  # into that file: it is the program's
+    common.show(report, arguments, chosen.output, sys.stderr if program_writes else sys.stdout)
     print(f"report: {chosen.output / 'report.html'}", file=sys.stderr)
     for hotspot in report.hotspots:
         if (arguments.quiet or arguments.json == "-") and (offered := apply_command(hotspot, str(chosen.output))):

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
@@ -70,7 +70,13 @@ def compile_victim(out: Path, *flags: str) -> None:
     subprocess.run(["gcc", "-g", "-O2", "-Wall", "-Wextra", "-Werror", *flags, "-o", out, SOURCE], check=True)
 
 
-def start(folder: Path, *words: str, stdin: int = subprocess.DEVNULL, output: Path | None = None) -> subprocess.Popen[str]:
+def start(
+    folder: Path,
+    *words: str,
+    stdin: int = subprocess.DEVNULL,
+    output: Path | None = None,
+    stdout: int | TextIO = subprocess.PIPE,
+) -> subprocess.Popen[str]:
     """Start ``trace`` in ``folder`` with a temporary folder of its own. It heeds Ctrl-C also where the tests themselves run
     in the background of a shell, which ignores it."""
     (folder / "tmp").mkdir(exist_ok=True)
@@ -92,7 +98,7 @@ def start(folder: Path, *words: str, stdin: int = subprocess.DEVNULL, output: Pa
     ]
     environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
     return subprocess.Popen(
-        command, cwd=folder, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=folder, env=environment, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, text=True
     )
 
 
@@ -221,6 +227,17 @@ def test_hotspot_never_reached(victim: Path, tmp_path: Path) -> None:
 def test_fewer_calls_than_asked_for(victim: Path, tmp_path: Path) -> None:
     outcome = refused(tmp_path, "--hotspot", "work", "--call", "99", "--", "./victim", code=2)
     assert "called 60 times only" in outcome.error
+
+
+def test_a_file_that_the_program_writes_is_its_own(victim: Path, tmp_path: Path) -> None:
+    words = ("--hotspot", "work", *LITTLE, "--", "./victim", "plain", "100", "1000")
+    with (tmp_path / "written").open("w") as written:
+        process = start(tmp_path, *words, stdout=written)
+        _, err = process.communicate(timeout=120)
+    plain = subprocess.run([victim, "plain", "100", "1000"], capture_output=True, text=True, check=True)
+    assert (tmp_path / "written").read_text() == plain.stdout
+    assert process.returncode == 0
+    assert "hotspot work" in err
 
 
 # --- programs that misbehave ---------------------------------------------------------------------------------------------
