@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from layout_advise.decide.policy import DECIDE
-from layout_advise.measure.measured import Doubt, Measured, TermName, saved
+from layout_advise.measure.behind import cut_by_faster
+from layout_advise.measure.measured import Doubt, Measured, saved
 from layout_advise.measure.mode import Mode, is_apart
-from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import greatest, identity_of, over_unchanged, places_of
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
@@ -63,31 +63,8 @@ def with_doubts(results: Sequence[Measured], timings: Timings, around: Circumsta
             *_indices(one, timings, around),
         ]
         found.append(replace(one, doubts=(*one.doubts, *doubts)) if one.counted is not None else one)
-    return [_behind(one, found, timings, around) for one in found]
-
-
-_OF_TIMES: tuple[TermName, ...] = ("caches", "program", "apart", "counting", "put-back")
-"""Doubts about a build's own times, which another build's bound where that was faster each time."""
-
-
-def _behind(one: Measured, others: Sequence[Measured], timings: Timings, around: Circumstances) -> Measured:
-    """``one`` with what its times leave open cut to what those of a build do that took less time in every process that timed
-    both (``docs/decisions/0117``): builds that are dropped have the times of three processes, and one that others disturbed
-    leaves a gain open of which all three say that the other build has more."""
-    own = one.ceiling()
-    if own is None or one.net is not None:
-        return one
-    lower = [(top, o) for o in others if o.net is None and (top := o.ceiling()) is not None and top < own]
-    faster = min((p for p in lower if _is_behind(one, p[1], timings, around)), key=lambda p: p[0], default=None)
-    return one.at_most(faster[0], faster[1].likely_ceiling() or faster[0], _OF_TIMES) if faster is not None else one
-
-
-def _is_behind(one: Measured, other: Measured, timings: Timings, around: Circumstances) -> bool:
-    """Tells whether ``one`` took longer than ``other`` in each process that timed both, of three and more: with warm and
-    with flushed caches, where these differ in what they say."""
     modes: tuple[Mode, ...] = (around.mode,) if around.alike and not timings.lesser else ("steady", "cold")
-    each = [timings.per_restore(one.name, other.name, mode) for mode in modes]
-    return all(len(ratios) >= TIMING.drop_after and min(ratios) > 1.0 for ratios in each)
+    return [cut_by_faster(one, found, timings, modes) for one in found]
 
 
 def _caches(one: Measured, timings: Timings, around: Circumstances) -> list[Doubt]:

@@ -136,7 +136,9 @@ def bench_of(
 ) -> Bench:
     """Returns where and how the calls are measured, of which one takes ``call_ns`` in the running program, the part
     ``counting`` of it at most for counting iterations. ``alone``: calls are timed one by one, not as a batch."""
-    plans, apart = plans_for(call_ns or 1e6, restores, clock, canary, budget), 0 if alone else MEASURE.apart_calls
+    touched = sum(r.end - r.start for r in seen.touched)
+    plans = plans_for(call_ns or 1e6, restores, clock, canary, budget, touched)
+    apart = 0 if alone else MEASURE.apart_calls
     first, again = (replace(plan, typical=is_beyond_the_l2(seen), apart_calls=apart) for plan in plans)
     return Bench(
         snapshots,

@@ -34,10 +34,20 @@ QUICK = Effort(9, 2, (3, 10), 64, 18_000_000_000, None, None, None)
 # Slow calls mostly wait for memory: disturbed, their ratios are hardly ever off by 1.5 (docs/decisions/0022).
 SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 5, 4)
 
+LINE = 64
+"""Bytes of a cache line."""
+
 
 def effort_for(call_ns: float) -> Effort:
     """For a hotspot of which one call takes ``call_ns``."""
     return QUICK if call_ns < MEASURE.quick_ns else SLOW
+
+
+def cold_calls(call_ns: float, flushed: int) -> int:
+    """How many calls that take ``call_ns``, each after so many bytes were ``flushed``, are timed with flushed caches in each
+    process: of quick ones more, as the processor is calm at some of them (``docs/decisions/0150``)."""
+    each = call_ns + MEASURE.flush_ns * flushed / LINE
+    return max(MEASURE.least_cold, min(MEASURE.most_cold, int(MEASURE.cold_ns / each)))
 
 
 def plans_for(
@@ -46,9 +56,10 @@ def plans_for(
     clock: Literal["thread-cpu", "wall"],
     canary: int = 0,
     budget: float = MEASURE.budget_s,
+    flushed: int = 0,
 ) -> tuple[TimingPlan, TimingPlan]:
     """The plan for all candidates and the one for measuring the winner again. ``restores``: so many processes, whatever the
-    calls take (for the winner somewhat fewer). ``budget``: seconds for both."""
+    calls take (for the winner somewhat fewer). ``budget``: seconds for both. ``flushed``: the bytes that a call touches."""
     effort = effort_for(call_ns)
     calls = max(MEASURE.least_calls, min(MEASURE.most_calls, int(MEASURE.block_ns / max(call_ns, 1.0))))
     least, most = effort.rounds
@@ -60,7 +71,7 @@ def plans_for(
         max(least, min(most, int(MEASURE.variant_ns / (calls * max(call_ns, 1.0))))),
         calls,
         2 if calls > MEASURE.least_calls + 1 else 1,
-        cold_calls=2,
+        cold_calls=cold_calls(max(call_ns, 1.0), flushed),
         clock=clock,
         canary=canary,
         patience_ns=effort.patience_ns,

@@ -61,6 +61,10 @@ class MeasurePolicy:
     )
     fresh_calls: int = limit(4, "calls", "In each block: to forget takes a millisecond or two.", 52)
     apart_calls: int = limit(4, "batches", "In each process so many are timed with their calls one by one.", 125)
+    least_cold: int = limit(2, "calls", "So many calls of each build are timed with flushed caches in each process ...", 150)
+    most_cold: int = limit(10, "calls", "... and as many as this ...", 150)
+    cold_ns: float = limit(10_000_000.0, "ns", "... where they take no longer together, ...", 150)
+    flush_ns: float = limit(50.0, "ns", "... with so much for each cache line that is flushed.", 150)
     every_thread_count: int = limit(
         16,
         "cores",

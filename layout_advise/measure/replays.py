@@ -7,7 +7,7 @@ the clone, compared one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -187,7 +187,7 @@ def _timed(
         snapshots,
         variants,
         Memory(seen.written, seen.touched),
-        plan,
+        replace(plan, cold_calls=0),
         lambda i, n: case.space.progress.count("timing replays", i, n),
         drop=False,
     )

@@ -11,7 +11,7 @@ from layout_advise.decide.budget import Circumstances, with_doubts
 from layout_advise.decide.decision import as_fast, measured, shown_faster
 from layout_advise.decide.gain_words import with_peers
 from layout_advise.decide.verdict import VerdictContext, decide, noise_decides
-from layout_advise.measure.effort import plans_for
+from layout_advise.measure.effort import cold_calls, plans_for
 from layout_advise.measure.measured import Doubt, Measured
 from layout_advise.measure.setup import Entrant
 from layout_advise.mockup.timing.statistics import Ratio
@@ -193,6 +193,13 @@ def test_slow_hotspots_are_called_less_often() -> None:
     assert [plans_for(ns, None, "thread-cpu")[0].memory for ns in (50_000, 1e6, 80e6)] == [False, True, True]
     # calls of 0.1 s went on for six seconds a block
     assert [plans_for(ns, None, "thread-cpu")[0].most_calls for ns in (50_000, 10e6, 80e6, 200e6)] == [64, 64, 8, 0]
+
+
+def test_quick_calls_are_timed_with_flushed_caches_more_often() -> None:
+    times = ((5_000.0, 4096), (100_000.0, 1 << 20), (5e6, 1 << 20), (5_000.0, 32 << 20))
+    assert [cold_calls(*one) for one in times] == [10, 10, 2, 2]
+    assert [plans_for(100_000.0, None, "thread-cpu", flushed=n)[0].cold_calls for n in (1 << 20, 4 << 20)] == [10, 2]
+    assert cold_calls(900_000.0, 1 << 20) == 5
 
 
 def test_layouts_that_are_not_shown_to_be_slower_are_named() -> None:
