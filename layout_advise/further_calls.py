@@ -10,7 +10,8 @@ from layout_advise.build.policy import BUILD
 from layout_advise.build.stage import Built, build_all, build_at_call
 from layout_advise.choose.policy import CHOOSE
 from layout_advise.errors import ProgramError, SnapshotError, TraceError
-from layout_advise.measure.stage import first_race, seconds_of
+from layout_advise.layoutalgebra.derive.structure import Candidate
+from layout_advise.measure.stage import KindTimed, first_race, measure_kind, seconds_of
 from layout_advise.mockup.evidence.kept_calls import taken_after_all
 from layout_advise.mockup.ir.lifted import Lifted
 from layout_advise.mockup.timing.variants import Variant
@@ -210,3 +211,23 @@ def verify_kind(other: Other, seen: Observation, lifted: Lifted, verified: Verif
         took=verified.took | here.took,
     )
     return AtKind(replace(other, seen=at_call), here, unaffected), both
+
+
+def time_kinds(
+    main: KindTimed, kinds: Sequence[AtKind], verified: Verified, candidates: Sequence[Candidate], others: Others
+) -> tuple[tuple[KindTimed, ...], Others]:
+    """The times at the calls of all kinds, ``main`` those of the first one, and ``others`` with the kinds that were left out
+    too, as the run has to end. Nothing is timed at calls that no entrant concerns."""
+    assert main.times is not None
+    entrants, timed = {e.variant for e in main.times.contest.entrants}, [main]
+    for one in kinds:
+        case, built = one.other.case, one.verified.built
+        if entrants <= one.unaffected:
+            timed.append(KindTimed(case, built, None, one.unaffected))
+        elif own_time() > case.until and case.settings.restores is None:
+            others = replace(others, left_out={**others.left_out, case.kinds[0].call: "the run had to end"})
+        else:
+            snapshots, seen = one.other.snapshots(), one.other.seen
+            found = measure_kind(case, seen, built, verified.racing, candidates, snapshots, beside=main)
+            timed.append(replace(found, unaffected=one.unaffected))
+    return tuple(timed), others

@@ -47,7 +47,7 @@ from layout_advise.describe.studied import (
     modelled_conditions,
 )
 from layout_advise.errors import NotLiftedError, SnapshotError, TraceError
-from layout_advise.further_calls import AtKind, fastest_first, made_here, traces_ahead, verify_further_and_kinds
+from layout_advise.further_calls import fastest_first, made_here, time_kinds, traces_ahead, verify_further_and_kinds
 from layout_advise.layoutalgebra.derive.structure import Candidate
 from layout_advise.layoutalgebra.explore.relayout import ALIGN
 from layout_advise.measure.all_written import with_all_written
@@ -213,8 +213,8 @@ def _tried(
     live.bench.begin()
     late = partial(_late_loads, case, parked)
     candidates = verified.in_race(candidates)
-    timed = [measure_kind(case, seen, verified.built, verified.racing, candidates, copies, late)]
-    timed += [_timed_kind(one, timed[0], proposed, verified) for one in kinds]
+    main = measure_kind(case, seen, verified.built, verified.racing, candidates, copies, late)
+    timed, others = time_kinds(main, kinds, verified, candidates, others)
     code = partial(_time_code, timed[0], lru_cache(1)(partial(_code_mockups, case, parked, proposed)))
     decision = _answered(_decision(timed, copies, proposed, verified, others), timed, live.trial, code)
     _write_times(case, decision)
@@ -250,18 +250,6 @@ def _unlike_alone(case: Case, seen: Observation, verified: Verified, copies: Sna
     if case.batch is None or seen.puts is not None or not verified.unlike:
         return None
     return unlike_program(case, seen, times_of_original(time_original(case, seen, copies)), verified.unlike)
-
-
-def _timed_kind(one: AtKind, main: KindTimed, proposed: Proposed, verified: Verified) -> KindTimed:
-    """The calls of another kind; not timed where no entrant concerns them."""
-    assert main.times is not None
-    case, built = one.other.case, one.verified.built
-    if {e.variant for e in main.times.contest.entrants} <= one.unaffected:
-        return KindTimed(case, built, None, one.unaffected)
-    candidates = verified.in_race(proposed.candidates)
-    snapshots = one.other.snapshots()
-    found = measure_kind(case, one.other.seen, built, verified.racing, candidates, snapshots, beside=main)
-    return replace(found, unaffected=one.unaffected)
 
 
 def _rules(proposed: Proposed) -> bool:

@@ -95,9 +95,9 @@ def told(report: contract.Report, change: Mapping[str, Any]) -> dict[str, Any]:
         return {"why": "the region was not studied"}
     hotspot = found[0]
     meant = [one for one in hotspot.candidates if is_meant(one, change, hotspot)]
-    # what is written by hand promises the compiler nothing, and has its loops as they were
-    plain = [one for one in meant if one.variant == "plain" and one.predicted is not None]
-    gains = [(one.id, one.predicted) for one in plain or meant if one.predicted is not None]
+    # most of what is written by hand promises the compiler nothing, and has its loops as they were
+    alike = [one for one in meant if one.variant == change.get("promise", "plain") and one.predicted is not None]
+    gains = [(one.id, one.predicted) for one in alike or meant if one.predicted is not None]
     if not gains:
         return {"why": next((one.reason for one in meant if one.reason), "not among the layouts measured")}
     name, gain = max(gains, key=lambda one: one[1].median)

@@ -13,12 +13,13 @@ import pytest
 from layout_advise import further_calls
 from layout_advise.build.stage import Built
 from layout_advise.errors import TraceError
-from layout_advise.further_calls import fastest_first, step_seconds, traces_ahead, verify_further, verify_kind
+from layout_advise.further_calls import fastest_first, step_seconds, time_kinds, traces_ahead, verify_further, verify_kind
+from layout_advise.measure.stage import KindTimed
 from layout_advise.mockup.ir.lifted import Lifted, WayEnd
 from layout_advise.mockup.lift.inline_calls import Untaken
 from layout_advise.mockup.timing.variants import IDENTITY, Variant
 from layout_advise.observe.observe import Observation
-from layout_advise.observe.other_kinds import Other
+from layout_advise.observe.other_kinds import Other, Others
 from layout_advise.progress import Progress
 from layout_advise.propose import stage
 from layout_advise.propose.recipes import Recipe
@@ -162,3 +163,27 @@ def test_calls_of_all_kinds_were_compared(monkeypatch: pytest.MonkeyPatch) -> No
     seen: Any = Observation(nothing, nothing, (), nothing, nothing)
     there, whole = verify_kind(Other(case, nothing, seen, nothing), seen, nothing, verified)
     assert (there.verified.calls, whole.calls) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("until", "restores", "timed", "left"), [(math.inf, None, 3, []), (0.0, None, 2, [20]), (0.0, 5, 3, [])]
+)
+def test_no_further_kind_is_timed_when_the_run_has_to_end(
+    monkeypatch: pytest.MonkeyPatch, until: float, restores: int | None, timed: int, left: list[int]
+) -> None:
+    """metis: ten kinds of calls took 219 s. What is asked for is timed; nothing is where no candidate changes anything."""
+
+    def at_kind(call: int, unaffected: frozenset[Variant]) -> Any:
+        settings = SimpleNamespace(restores=restores)
+        case = SimpleNamespace(until=until, kinds=(SimpleNamespace(call=call),), settings=settings)
+        other = SimpleNamespace(case=case, seen=None, snapshots=lambda: None)
+        return SimpleNamespace(other=other, verified=SimpleNamespace(built=None), unaffected=unaffected)
+
+    candidate = Variant("c1")
+    main: Any = SimpleNamespace(times=SimpleNamespace(contest=SimpleNamespace(entrants=[SimpleNamespace(variant=candidate)])))
+    monkeypatch.setattr(further_calls, "measure_kind", lambda case, *rest, beside: KindTimed(case, rest[1], None))
+    kinds = [at_kind(20, frozenset()), at_kind(30, frozenset((candidate,)))]
+    found, others = time_kinds(main, kinds, cast(Any, SimpleNamespace(racing={})), (), Others(left_out={9: "too short"}))
+    assert len(found) == timed
+    assert found[0] is main
+    assert others.left_out.keys() == {9, *left}
