@@ -180,7 +180,8 @@ def test_no_further_kind_is_timed_when_the_run_has_to_end(
         return SimpleNamespace(other=other, verified=SimpleNamespace(built=None), unaffected=unaffected)
 
     candidate = Variant("c1")
-    main: Any = SimpleNamespace(times=SimpleNamespace(contest=SimpleNamespace(entrants=[SimpleNamespace(variant=candidate)])))
+    contest = SimpleNamespace(entrants=[SimpleNamespace(variant=candidate)])
+    main: Any = SimpleNamespace(times=SimpleNamespace(contest=contest))
     monkeypatch.setattr(further_calls, "measure_kind", lambda case, *rest, beside: KindTimed(case, rest[1], None))
     kinds = [at_kind(20, frozenset()), at_kind(30, frozenset((candidate,)))]
     found, others = time_kinds(main, kinds, cast(Any, SimpleNamespace(racing={})), (), Others(left_out={9: "too short"}))
