@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from layout_advise.build.policy import BUILD
 from layout_advise.measure.policy import MEASURE
 from layout_advise.mockup.timing.plan import TimingPlan
 
@@ -34,9 +35,6 @@ QUICK = Effort(9, 2, (3, 10), 64, 18_000_000_000, None, None, None)
 # Slow calls mostly wait for memory: disturbed, their ratios are hardly ever off by 1.5 (docs/decisions/0022).
 SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 5, 4)
 
-LINE = 64
-"""Bytes of a cache line."""
-
 
 def effort_for(call_ns: float) -> Effort:
     """For a hotspot of which one call takes ``call_ns``."""
@@ -46,7 +44,7 @@ def effort_for(call_ns: float) -> Effort:
 def cold_calls(call_ns: float, flushed: int) -> int:
     """How many calls that take ``call_ns``, each after so many bytes were ``flushed``, are timed with flushed caches in each
     process: of quick ones more, as the processor is calm at some of them (``docs/decisions/0150``)."""
-    each = call_ns + MEASURE.flush_ns * flushed / LINE
+    each = call_ns + MEASURE.flush_ns * flushed / BUILD.line
     return max(MEASURE.least_cold, min(MEASURE.most_cold, int(MEASURE.cold_ns / each)))
 
 
