@@ -116,9 +116,19 @@ def test_a_loop_that_is_left_soon_has_no_chunks(sampled: tuple[Settings, ElfBina
     assert "is left before" in str(find_chunk(often, main, found, None))
 
 
-def test_of_a_loop_that_is_left_early_shorter_chunks_are_taken(sampled: tuple[Settings, ElfBinary, Profiled]) -> None:
+def test_of_a_loop_that_is_left_early_shorter_chunks_are_taken(
+    sampled: tuple[Settings, ElfBinary, Profiled], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first chunk is as if more time passed between two chunks than in one."""
     settings, main, found, _ = as_long(sampled, 100.0)
     often = replace(settings, command=(settings.command[0], str(N // 10), str(10 * ROUNDS)))
+    between = iter((1.5, 0.5))
+
+    def as_measured(settings: Settings, found: Profiled, stdin: Path | None) -> tuple[Probe, ChosenCall]:
+        counted, chosen = probe_calls(settings, found, stdin)
+        return counted, replace(chosen, in_situ_ns=CHOOSE.chunk_ns, between_ns=next(between) * CHOOSE.chunk_ns)
+
+    monkeypatch.setattr("layout_advise.choose.chunks.probe_calls", as_measured)
     shorter = find_chunk(often, main, found, None)
     assert not isinstance(shorter, str), shorter
     assert shorter[0].entry.chunk == shorter[1].passages // CHOOSE.fewest_chunks // SHORTER
