@@ -261,10 +261,12 @@ ANOTHER_CALLEE = "it calls another function than in the calls looked at"
 class WayEnd(Statement):
     """The program does not go on, or does so on a way that begins at ``pc`` and that no compared call took: a mock-up that
     comes here ends its process. ``reason`` tells of such a way what could not be lifted on it; it is empty where the machine
-    code itself does not go on (after a call of ``abort``)."""
+    code itself does not go on (after a call of ``abort``). ``rejoins`` are the heads of the loops that the program would
+    come back to, having done no more than to choose other values."""
 
     pc: int
     reason: str = ""
+    rejoins: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,9 +99,11 @@ class Switch:
 @dataclass(frozen=True, slots=True)
 class Unreachable:
     """Ends a block that never goes on: it called abort or the like. ``reason``: it would go on, but no call that was looked
-    at came here, and this could not be lifted."""
+    at came here, and this could not be lifted; ``rejoins`` are the run-time addresses of the heads of the loops that it
+    would come back to."""
 
     reason: str = ""
+    rejoins: frozenset[int] = frozenset()
 
 
 Term = Go | Cond | Switch | Unreachable

@@ -28,6 +28,7 @@ from layout_advise.mockup.lift.flow import (
     one_element,
     one_iteration_less,
 )
+from layout_advise.mockup.lift.loops.ways_back import WayBack, tell_rejoined, way_back
 from layout_advise.mockup.lift.reducible import make_reducible
 from layout_advise.mockup.machine import cfg as control
 from layout_advise.mockup.machine.call_abi import STRING_OPERATIONS, Opaque, refusal
@@ -92,6 +93,7 @@ def build_flow(
         raise NotLiftedError(region.entry, region.symbol, "never returns")
     _normalise(flow, builder)
     analyse(flow)
+    tell_rejoined(flow, builder.ways_back)
     return flow
 
 
@@ -111,6 +113,7 @@ class _FlowBuilder:
         self.callees = {one.entry: one for one in functions_of(region) if one is not region}
         self.exits = frozenset(region.exits)
         self.blocks: dict[int, FlowBlock] = {}
+        self.ways_back: dict[int, WayBack] = {}
         self.on_untaken_way = 0
 
     def new(self, start: int) -> FlowBlock:
@@ -139,7 +142,10 @@ class _FlowBuilder:
         """Fills a block that never ran: it ends where it begins if all such do, or if something in it cannot be lifted."""
         block.untaken = True
         reason = "it never ran" if self.untaken.all_stop else ""
-        if not reason:
+        if reason:
+            way = way_back(graph, source.start, self.untaken.starts, self.semantics)
+            self.ways_back |= {block.id: way} if way is not None else {}
+        else:
             self.on_untaken_way += 1
             try:
                 self._fill(block, source, graph, ids, after, active)

@@ -228,8 +228,8 @@ class StatementWriter:
                 self._branch(self.program.conds[block], taken, other, following, items)
             case Switch(_, _, keys, targets):
                 self._switch(self.program.switches[block], keys, targets, items)
-            case Unreachable(reason):
-                items.append(WayEnd(self.flow.blocks[block].start, reason))
+            case Unreachable(reason, rejoins):
+                items.append(WayEnd(self.flow.blocks[block].start, reason, rejoins))
         return items
 
     def _branch(self, condition: Node, taken: int, other: int, following: int | None, items: list[Item]) -> None:

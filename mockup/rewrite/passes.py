@@ -20,6 +20,7 @@ from layout_advise.mockup.rewrite.hoist_pointer_loads import hoist_pointer_loads
 from layout_advise.mockup.rewrite.reload_carried_values import reload_carried_values
 from layout_advise.mockup.rewrite.reroll import reroll
 from layout_advise.mockup.rewrite.statement_order import sink_operations
+from layout_advise.mockup.rewrite.stop_behind_loops import stop_behind_loops
 from layout_advise.mockup.rewrite.unroll_field_loops import unroll_field_loops
 from layout_advise.mockup.rewrite.whole_fields import whole_fields
 from layout_advise.tracer.trace.trace import Trace
@@ -37,7 +38,7 @@ class Pass(Protocol):
 
 SOURCE_PASSES: tuple[Pass, ...] = (hoist_pointer_loads, reload_carried_values, whole_fields)
 """Undo what the compiler did to loads, so that addresses and fields are those of the source."""
-LOOP_PASSES: tuple[Pass, ...] = (unroll_field_loops, reroll, sink_operations)
+LOOP_PASSES: tuple[Pass, ...] = (unroll_field_loops, stop_behind_loops, reroll, sink_operations)
 """Bring loops into the form of one element an iteration."""
 PASSES: tuple[Pass, ...] = SOURCE_PASSES + LOOP_PASSES
 """All of them."""

@@ -23,6 +23,7 @@ def test_loops_over_fields_are_written_out_before_loops_are_rerolled() -> None:
         "reload_carried_values",
         "whole_fields",
         "unroll_field_loops",
+        "stop_behind_loops",
         "reroll",
         "sink_operations",
     ]

@@ -27,6 +27,7 @@ from layout_advise.mockup.ir.lifted import (
     Store,
     Val,
     Var,
+    WayEnd,
 )  # fmt: skip
 
 
@@ -46,6 +47,10 @@ _LIBM = ctypes.CDLL("libm.so.6")
 
 Access = tuple[int, int, int, int]
 """(pc, operand, part, address) of one executed load or store."""
+
+
+class EndedWayError(Exception):
+    """The lifted code came to the end of a way."""
 
 
 @dataclass(slots=True)
@@ -128,6 +133,8 @@ class _Machine:
                 address = self.linear(linear)
                 self._tell((origin.pc, operand, part, address))
                 self.memory.write(address, self.value(stored).to_bytes(BITS[ty] // 8, "little"))
+            case WayEnd():
+                raise EndedWayError
             case Call(value, function, args, _):
                 self.set(value, _call(function, value.ty, [self.value(a) for a in args]))
 
@@ -155,7 +162,8 @@ def run_lifted(
 ) -> dict[Gpr | Lane, int]:
     """Run ``lifted`` from the given locations (64-bit patterns; absent ones are 0) and return its live-outs.
 
-    A live-out of which only one half is known has 0 in the other. Raises LayoutAdviseError after ``budget`` statements.
+    A live-out of which only one half is known has 0 in the other. Raises LayoutAdviseError after ``budget`` statements,
+    and EndedWayError at the end of a way.
     """
     machine = _Machine(memory, budget, watch)
     for live_in in lifted.live_ins:
