@@ -211,21 +211,30 @@ def _lines(layout: Relayout, touches: Sequence[WatchedTouch]) -> tuple[int, int]
     """Distinct lines before and after; None where an access lies outside the elements or touches very much at once."""
     before: set[int] = set()
     after: set[tuple[int, int]] = set()
-    for touch in touches:
-        if touch.bytes > LINE:
+    for at, size in {(touch.address, touch.bytes) for touch in touches}:
+        if size > LINE:
             return None
-        before.update(range(touch.address // LINE, (touch.address + touch.bytes - 1) // LINE + 1))
-        for byte in range(touch.address, touch.address + touch.bytes):
-            place = new_place(layout, byte)
+        before.update(_lines_of(at, size))
+        end = at + size
+        while at < end:
+            place = new_place(layout, at)
             if place is None:
                 return None
-            after.add((place[0], place[1] // LINE))
+            buffer, offset, together = place
+            together = min(together, end - at)
+            after.update((buffer, line) for line in _lines_of(offset, together))
+            at += together
     return len(before), len(after)
 
 
-def new_place(layout: Relayout, address: int) -> tuple[int, int] | None:
-    """Buffer and offset of one byte of the structure in the new layout. What the hotspot does not use is thought to stay an
-    array of structures without the other fields, in buffer -1. None outside the elements."""
+def _lines_of(start: int, size: int) -> range:
+    return range(start // LINE, (start + size - 1) // LINE + 1)
+
+
+def new_place(layout: Relayout, address: int) -> tuple[int, int, int] | None:
+    """Buffer and offset of one byte of the structure in the new layout, and how many bytes from it on stay together. What
+    the hotspot does not use is thought to stay an array of structures without the other fields, in buffer -1. None outside
+    the elements."""
     structure = layout.structure
     rest, index = address - structure.base, []
     if rest < 0:
@@ -238,9 +247,11 @@ def new_place(layout: Relayout, address: int) -> tuple[int, int] | None:
     for map_ in layout.fields:
         field = structure.fields[map_.field]
         if field.offset <= rest < field.offset + field.bytes:
-            return map_.buffer, map_.place(tuple(index)) + rest - field.offset
+            return map_.buffer, map_.place(tuple(index)) + rest - field.offset, field.offset + field.bytes - rest
     hot = sum(f.bytes for f in structure.fields)
     number = 0
     for dim, value in zip(structure.dims, index, strict=True):
         number = number * dim.count + value
-    return -1, number * (structure.element_bytes - hot) + rest - sum(f.bytes for f in structure.fields if f.offset <= rest)
+    above = sum(f.bytes for f in structure.fields if f.offset <= rest)
+    following = min((f.offset for f in structure.fields if f.offset > rest), default=structure.element_bytes)
+    return -1, number * (structure.element_bytes - hot) + rest - above, max(1, following - rest)

@@ -56,7 +56,7 @@ def way_back(
 
 
 def _effects(insns: Iterable[Insn], calls: Container[int], semantics: Callable[[Insn], Semantics]) -> list[Effect] | None:
-    """What instructions do; None where that is more than to compute, load and store."""
+    """The effects of instructions; None where these do more than to compute, load and store."""
     found = list[Effect]()
     for insn in insns:
         if insn.address in calls or insn.prefixes:

@@ -282,7 +282,11 @@ def test_places_in_the_new_layout_are_all_different() -> None:
     layout = soa().relayouts[0]
     places = [new_place(layout, 0x1000 + byte) for byte in range(80 * 50)]
     assert None not in places
-    assert len(set(places)) == len(places)
+    assert len({place[:2] for place in places if place}) == len(places)
+    for byte, place in enumerate(places):
+        assert place is not None
+        together = [(place[0], place[1] + k) for k in range(place[2])]
+        assert together == [one[:2] for one in places[byte : byte + place[2]] if one]
     assert {place[0] for place in places if place} == {-1, 0, 1, 2}
     rest = sorted(place[1] for place in places if place and place[0] == -1)
     assert rest == list(range(56 * 50))  # seven of ten fields, without holes

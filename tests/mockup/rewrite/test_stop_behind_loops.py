@@ -85,7 +85,7 @@ def leaving(form: Lifted) -> list[Goto]:
 
 
 def left(form: Lifted, numbers: list[float]) -> bytes | None:
-    """What a run leaves in memory; None where it came to the end of the way."""
+    """The memory after a run; None where it came to the end of the way."""
     memory = SmallMemory(struct.pack(f"{len(numbers)}d", *numbers).ljust(MEMORY_BYTES, b"\0"))
     try:
         run_lifted(form, {Gpr(7): MEMORY_START, Gpr(6): len(numbers)}, memory)
@@ -121,7 +121,7 @@ def test_it_stops_at_once_where_going_on_could_do_harm_or_the_way_does_more(libr
 
 
 def test_compilers_make_vectors_of_it(library: ElfBinary, tmp_path: Path) -> None:
-    """Where the arrays are aligned, as those of a layout are."""
+    """The arrays are taken as aligned, as those of a layout are."""
 
     def packed(form: Lifted) -> bool:
         source = source_of(form).replace("la_f64_u", "double")
