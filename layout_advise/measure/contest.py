@@ -137,9 +137,10 @@ def bench_of(
     """Returns where and how the calls are measured, of which one takes ``call_ns`` in the running program, the part
     ``counting`` of it at most for counting iterations. ``alone``: calls are timed one by one, not as a batch."""
     touched = sum(r.end - r.start for r in seen.touched)
-    plans = plans_for(call_ns or 1e6, restores, clock, canary, budget, touched)
+    beyond = is_beyond_the_l2(seen)
+    plans = plans_for(call_ns or 1e6, restores, clock, canary, budget, touched, beyond)
     apart = 0 if alone else MEASURE.apart_calls
-    first, again = (replace(plan, typical=is_beyond_the_l2(seen), apart_calls=apart) for plan in plans)
+    first, again = (replace(plan, typical=beyond, apart_calls=apart) for plan in plans)
     return Bench(
         snapshots,
         Memory(seen.written, seen.touched),

@@ -36,9 +36,12 @@ QUICK = Effort(9, 2, (3, 10), 64, 18_000_000_000, None, None, None)
 SLOW = Effort(7, 4, (1, 1), 64, 2_000_000_000, 1.5, 5, 4)
 
 
-def effort_for(call_ns: float) -> Effort:
-    """For a hotspot of which one call takes ``call_ns``."""
-    return QUICK if call_ns < MEASURE.quick_ns else SLOW
+def effort_for(call_ns: float, beyond: bool = True) -> Effort:
+    """For a hotspot of which one call takes ``call_ns``; ``beyond``: on more data than the L2 holds. Slow calls on less feel
+    what disturbs the core as quick ones do, and wait as long for it to end (``docs/decisions/0152``)."""
+    if call_ns < MEASURE.quick_ns:
+        return QUICK
+    return SLOW if beyond else replace(SLOW, patience_ns=QUICK.patience_ns)
 
 
 def cold_calls(call_ns: float, flushed: int) -> int:
@@ -55,10 +58,12 @@ def plans_for(
     canary: int = 0,
     budget: float = MEASURE.budget_s,
     flushed: int = 0,
+    beyond: bool = True,
 ) -> tuple[TimingPlan, TimingPlan]:
     """The plan for all candidates and the one for measuring the winner again. ``restores``: so many processes, whatever the
-    calls take (for the winner somewhat fewer). ``budget``: seconds for both. ``flushed``: the bytes that a call touches."""
-    effort = effort_for(call_ns)
+    calls take (for the winner somewhat fewer). ``budget``: seconds for both. ``flushed``: the bytes that a call touches;
+    ``beyond``: they are more than the L2 holds."""
+    effort = effort_for(call_ns, beyond)
     calls = max(MEASURE.least_calls, min(MEASURE.most_calls, int(MEASURE.block_ns / max(call_ns, 1.0))))
     least, most = effort.rounds
     seconds: tuple[float | None, float | None] = None, None
@@ -79,7 +84,7 @@ def plans_for(
         finalists=effort.finalists,
         cold_restores=effort.cold_restores,
         seconds=seconds[0],
-        memory=call_ns >= MEASURE.memory_ns,
+        memory=beyond and call_ns >= MEASURE.memory_ns,
     )
     again = max(MEASURE.fewest_again, first.restores - effort.fewer)
     return first, replace(first, restores=again, around=True, seconds=seconds[1], fewest=MEASURE.fewest_again - 1)

@@ -15,7 +15,7 @@ from layout_advise.measure.mode import Mode, mode_of
 from layout_advise.measure.policy import MEASURE
 from layout_advise.measure.setup import Bench, has_vectors
 from layout_advise.mockup.timing.measure import beyond
-from layout_advise.mockup.timing.plan import Timed
+from layout_advise.mockup.timing.plan import Timed, TimingPlan
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_BLOCKS, IDENTITY_UNROLLED, Variant
@@ -178,7 +178,7 @@ def measure_more(timed: KindTimed, first: Timings, candidates: Collection[Varian
     contest, bench = timed.times.contest, timed.times.bench
     wanted = [v for v in contest.timed() if not v.name.is_candidate or v.name.own in candidates]
     restores = min(MEASURE.most_restores, done + max(done // 2, MEASURE.fewest_again))
-    plan = replace(bench.plan, restores=restores, seconds=left, fewest=min(done + 1, restores))
+    plan = replace(_patient(bench.plan, first), restores=restores, seconds=left, fewest=min(done + 1, restores))
     if mode_of(first, bench.between_ns, timed.case.chosen.in_situ_ns) != "steady":
         plan = replace(plan, cold_restores=None)  # what flushed caches leave open is noise of few calls, too
     return replace(bench, plan=plan).measure(wanted, "measuring more", more=first)
@@ -197,9 +197,16 @@ def measure_code(
     bench, further = timed.times.bench, done + max(done // 2, MEASURE.fewest_again)
     restores = TIMING.fewest if look else min(MEASURE.most_restores, max(len(first.steady), further))
     plan = replace(bench.plan, restores=restores, seconds=left / 2, cold_calls=bench.plan.cold_calls if bench.lesser else 0)
-    plan = replace(plan, fewest=min(max(done + 1, plan.fewest), restores)) if more is not None else plan
+    if more is not None:
+        plan = replace(_patient(plan, more), fewest=min(max(done + 1, plan.fewest), restores))
     timings = replace(bench, plan=plan).measure(code, "timing its machine code on other layouts", drop=False, more=more)
     return replace(timings, lesser=first.lesser, between=first.between)
+
+
+def _patient(plan: TimingPlan, before: Timings) -> TimingPlan:
+    """The plan for further processes: they may wait as long as those did that there were ``before``, of which the disturbed
+    ones tell nothing."""
+    return replace(plan, patience_ns=plan.patience_ns + before.waited_ns)
 
 
 def measure_again(

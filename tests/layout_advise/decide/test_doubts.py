@@ -191,6 +191,9 @@ def test_slow_hotspots_are_called_less_often() -> None:
         assert sum(one or 0 for one in limits[:2]) <= budget
     assert slow.seconds is slow_again.seconds is None  # so many were asked for
     assert [plans_for(ns, None, "thread-cpu")[0].memory for ns in (50_000, 1e6, 80e6)] == [False, True, True]
+    assert not any(plans_for(ns, None, "thread-cpu", beyond=False)[0].memory for ns in (50_000, 1e6, 80e6))
+    waits = [plans_for(ns, None, "thread-cpu", beyond=b)[0].patience_ns for ns in (50_000, 80e6) for b in (False, True)]
+    assert waits[0] == waits[1] == waits[2] > waits[3]
     # calls of 0.1 s went on for six seconds a block
     assert [plans_for(ns, None, "thread-cpu")[0].most_calls for ns in (50_000, 10e6, 80e6, 200e6)] == [64, 64, 8, 0]
 

@@ -68,9 +68,11 @@ def test_no_process_is_begun_that_takes_longer_than_there_is_time(
 ) -> None:
     """metis: 20 s for a process of each kind, begun with less than that left, and the run was stopped at 300 s."""
     asked: list[float | None] = []
+    patience: list[int] = []
 
     def measure(self: Bench, variants: Any, what: str, **others: Any) -> Timings:
         asked.append(self.plan.seconds)
+        patience.append(self.plan.patience_ns)
         return Timings()
 
     monkeypatch.setattr(Bench, "measure", measure)
@@ -81,5 +83,6 @@ def test_no_process_is_begun_that_takes_longer_than_there_is_time(
     bench = Bench(cast(Any, None), Memory(), TimingPlan(), TimingPlan(), cast(Any, None))
     times = FirstTimes(Contest({}, []), bench, Timings())
     timed = KindTimed(cast(Any, case), cast(Any, None), times, end=110.0, each=each)
-    assert (measure_more(timed, Timings(), ()) is not None) == more
+    assert (measure_more(timed, Timings(waited_ns=7), ()) is not None) == more
     assert asked == [10.0] * more
+    assert patience == [TimingPlan().patience_ns + 7] * more  # further processes may wait, too
