@@ -144,9 +144,9 @@ class Restore:
 
 
 def patience(plan: TimingPlan, timings: Timings) -> int:
-    """How long (ns) the next process may wait: more than its part of what is left: there are most variants at first."""
-    left = max(0, plan.patience_ns - timings.waited_ns)
-    return 2 * left // (plan.restores - len(timings.steady) + 1)
+    """The ns that the next process may wait: all that is left. One that goes on while it is disturbed tells nothing beside
+    others that were not, and takes as long (``docs/decisions/0152``)."""
+    return max(0, plan.patience_ns - timings.waited_ns)
 
 
 class _Notes:

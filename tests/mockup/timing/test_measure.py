@@ -401,8 +401,8 @@ def test_processes_wait_for_the_fastest_canary_known_while_their_patience_lasts(
     plan = TimingPlan(restores=2, rounds=1, cold_calls=0, canary=1100, patience_ns=12000, enough=7)
     timings = measure(machine, timed("identity"), Memory(), plan)
     assert [c.ticks for c in machine.calms] == [int(1.1 * 1100)] * 3 + [int(1.1 * 1000)] * 3
-    assert [c.patience_ns for c in machine.calms] == [8000, 4000, 2000, 5000, 2500, 1250]  # two thirds, then what is left
-    assert timings.waited_ns == 8000 - 1000 + 5000 - 625
+    assert [c.patience_ns for c in machine.calms] == [12000, 6000, 3000, 1500, 750, 375]  # all that is left
+    assert timings.waited_ns == 12000 - 1500 + 1500 - 187
     assert {c.enough for c in machine.calms} == {7 + plan.warm}
 
 
