@@ -144,9 +144,10 @@ class Restore:
 
 
 def patience(plan: TimingPlan, timings: Timings) -> int:
-    """The ns that the next process may wait: all that is left. One that goes on while it is disturbed tells nothing beside
-    others that were not, and takes as long (``docs/decisions/0152``)."""
-    return max(0, plan.patience_ns - timings.waited_ns)
+    """The ns that the next process may wait: all that is left, but half of the plan's time at most. One that goes on while
+    it is disturbed tells nothing beside others that were not, and takes as long (``docs/decisions/0152``)."""
+    left = max(0, plan.patience_ns - timings.waited_ns)
+    return min(left, int(plan.seconds * 1e9 / 2)) if plan.seconds else left
 
 
 class _Notes:

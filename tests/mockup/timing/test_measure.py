@@ -18,7 +18,7 @@ from layout_advise.mockup.timing.measure import clear_losers, in_time, measure
 from layout_advise.mockup.timing.plan import Memory, Timed, TimingPlan
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import noise_floor, summarise
-from layout_advise.mockup.timing.restored import rotated, valid_samples
+from layout_advise.mockup.timing.restored import patience, rotated, valid_samples
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, IDENTITY_UNROLLED, ORIGINAL, SHADOW
 from layout_advise.tracer.process.stopped_program import Calm, Sample
@@ -403,6 +403,7 @@ def test_processes_wait_for_the_fastest_canary_known_while_their_patience_lasts(
     assert [c.ticks for c in machine.calms] == [int(1.1 * 1100)] * 3 + [int(1.1 * 1000)] * 3
     assert [c.patience_ns for c in machine.calms] == [12000, 6000, 3000, 1500, 750, 375]  # all that is left
     assert timings.waited_ns == 12000 - 1500 + 1500 - 187
+    assert patience(replace(plan, seconds=10e-6), Timings()) == 5000  # where there is little time, half of it
     assert {c.enough for c in machine.calms} == {7 + plan.warm}
 
 
