@@ -13,20 +13,20 @@ MARK = "LAYOUT_ADVISE_START"
 _numbers = itertools.count()
 
 
-def fresh_mark() -> str:
+_SPARED = "s"
+
+
+def fresh_mark(*, spared: bool = False) -> str:
     """A mark that names this process and was not used before. Always as long: the environment lies on the program's stack,
-    and its length moves what is below."""
-    return f"{os.getpid():010d}-{start_time(os.getpid()).rjust(16, '0')}-{next(_numbers):06d}"
-
-
-SPARED = "0" * len(fresh_mark())
-"""The mark of a start whose children live on."""
+    and its length moves what is below. ``spared``: of a start whose children live on when this process is gone."""
+    pid = f"{_SPARED}{os.getpid():09d}" if spared else f"{os.getpid():010d}"
+    return f"{pid}-{start_time(os.getpid()).rjust(16, '0')}-{next(_numbers):06d}"
 
 
 def is_abandoned(mark: str) -> bool:
-    """Returns whether the process that made the mark is gone."""
+    """Returns whether the process that made the mark is gone, and what it started is not to live on."""
     pid, _, rest = mark.partition("-")
-    return mark != SPARED and pid.isdigit() and start_time(int(pid)).rjust(16, "0") != rest.partition("-")[0]
+    return pid.isdigit() and start_time(int(pid)).rjust(16, "0") != rest.partition("-")[0]
 
 
 def mark_of(pid: int, variable: str = MARK) -> str | None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from layout_advise.tracer.offspring.marks import SPARED, fresh_mark
+from layout_advise.tracer.offspring.marks import fresh_mark
 from layout_advise.tracer.process.agent import agent_path
 from layout_advise.tracer.process.channel import Orders, RunFolder
 from layout_advise.tracer.process.launch import Start, kill_session, launch
@@ -35,7 +35,7 @@ def agent_run(
     """
     folder = RunFolder()
     process: subprocess.Popen[bytes] | None = None
-    mark = SPARED if spare_children else fresh_mark()
+    mark = fresh_mark(spared=spare_children)
     try:
         folder.configure(orders, start.preload)
         for name, size in tables.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from layout_advise.tracer.offspring.ending import adopting, end_marked, end_started
-from layout_advise.tracer.offspring.marks import MARK, SPARED, fresh_mark, is_abandoned
+from layout_advise.tracer.offspring.marks import MARK, fresh_mark, is_abandoned
 from layout_advise.tracer.offspring.processes import running
 
 CHILDREN = {
@@ -28,7 +28,7 @@ WITHOUT_TRACE = "without the variable, in a session"
 
 @pytest.fixture
 def stranger() -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: SPARED}, start_new_session=True)
+    process = subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: fresh_mark(spared=True)}, start_new_session=True)
     yield process
     process.kill()
     process.wait()
@@ -59,10 +59,19 @@ def test_what_a_start_leaves_is_ended(kind: str, tmp_path: Path, stranger: subpr
     assert stranger.poll() is None
 
 
+def test_one_that_was_to_spare_its_children_ends_its_own_only(tmp_path: Path, stranger: subprocess.Popen[bytes]) -> None:
+    """All such starts had one mark: a run that was interrupted while it sampled ended the program of the run beside it."""
+    mark = fresh_mark(spared=True)
+    shell, left = started(tmp_path, CHILDREN["orphaned, in a session"], mark)
+    end_started(shell.pid, mark)
+    assert not lives(left)
+    assert stranger.poll() is None
+
+
 def test_what_has_changed_everything_is_adopted(tmp_path: Path, stranger: subprocess.Popen[bytes]) -> None:
     """It is ended when the adoption ends; what was there before that began, or was orphaned before, is not."""
     with adopting() as begin:
-        spared = started(tmp_path, CHILDREN[WITHOUT_TRACE], SPARED)[1]
+        spared = started(tmp_path, CHILDREN[WITHOUT_TRACE], fresh_mark(spared=True))[1]
         (tmp_path / "pid").unlink()
         begin()
         mark = fresh_mark()
@@ -94,6 +103,6 @@ def test_what_a_killed_process_left_is_ended_by_the_next(tmp_path: Path, strange
 
 
 def test_marks_are_of_one_length() -> None:
-    assert len({len(mark) for mark in (SPARED, fresh_mark(), fresh_mark())}) == 1
-    assert not is_abandoned(SPARED)
+    assert len({len(mark) for mark in (fresh_mark(spared=True), fresh_mark(), fresh_mark())}) == 1
+    assert not is_abandoned(fresh_mark(spared=True))
     assert not is_abandoned(fresh_mark())
