@@ -1,10 +1,10 @@
 """The interval over several places of code against the truth: ``python benchmarks/interval_over_places.py``.
 
-Simulated, as the truth must be known: nine processes time a candidate and the unchanged mock-up at their own places, and in
-turn at three others; each place takes another time, in part the same for both, and others slow a part of the processes. The
-interval that is told is held against the hull of one interval for each pair of places (what was told before
-``docs/decisions/0102``): its lower end is to lie below what every pair gains, its upper end above what the layout gains over
-all places (``docs/decisions/0126``).
+Simulated, as the truth must be known: some processes (``--processes``) time a candidate and the unchanged mock-up at their
+own places, and in turn at three others; each place takes another time, in part the same for both, and others slow a part of
+the processes. The interval that is told is held against the hull of one interval for each pair of places (what was told
+before ``docs/decisions/0102``): its lower end is to lie below what every pair gains, its upper end above what the layout
+gains over all places (``docs/decisions/0126``, 153).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, Variant
 
 C1 = Variant("c1")
-PROCESSES, OWN_NOISE = 9, 0.01
+OWN_NOISE = 0.01
 Interval = tuple[float, float]
 
 
@@ -32,14 +32,14 @@ def slowed(rng: np.random.Generator, part: float, most: float) -> float:
 
 
 def simulated(
-    rng: np.random.Generator, differ: float, alike: float, part: float, typical: bool
+    rng: np.random.Generator, differ: float, alike: float, part: float, typical: bool, processes: int
 ) -> tuple[Timings, NDArray[np.float64]]:
     """Times, and of each pair of places the true gain over the unchanged mock-up, by that of the mean of all places, which
     is 1 here on average. ``alike``: the part of a place's variance that both builds have in common."""
     both = rng.normal(0.0, math.sqrt(alike) * differ, 4)
     builds = {name: np.exp(both + rng.normal(0.0, math.sqrt(1 - alike) * differ, 4)) for name in (IDENTITY, C1)}
     steady = []
-    for number in range(PROCESSES):
+    for number in range(processes):
         times = {ORIGINAL: [slowed(rng, part, 1.6)]}
         for name, most in ((IDENTITY, 1.6), (C1, 2.1)):
             for place, factor in zip((name, *name.elsewhere), builds[name], strict=True):
@@ -65,9 +65,11 @@ def hull(timings: Timings) -> Interval:
     return min(one.lo for one in known), max(one.hi for one in known)
 
 
-def row(rng: np.random.Generator, differ: float, alike: float, part: float, typical: bool, trials: int) -> str:
+def row(
+    rng: np.random.Generator, differ: float, alike: float, part: float, typical: bool, processes: int, trials: int
+) -> str:
     """One line of the table. What a layout gains over all places is 1 here: builds at places are drawn alike for both."""
-    runs = [simulated(rng, differ, alike, part, typical) for _ in range(trials)]
+    runs = [simulated(rng, differ, alike, part, typical, processes) for _ in range(trials)]
     cells = [f"{differ:.0%}", f"{alike:.0%}", f"{part:.0%}", "usual" if typical else "undisturbed"]
     ways: tuple[Callable[[Timings], Interval], ...] = (hull, told)
     for way in ways:
@@ -82,6 +84,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--trials", type=int, default=100)
+    options.add_argument("--processes", type=int, default=9)
     chosen = options.parse_args(words)
     rng = np.random.default_rng(1)
     print(
@@ -91,7 +94,7 @@ def main(words: Sequence[str] | None = None) -> None:
     for differ, alike in ((0.0, 0.0), (0.01, 0.0), (0.05, 0.0), (0.05, 0.8)):
         for part in (0.0, 0.1, 0.3):
             for typical in (False, True):
-                print(row(rng, differ, alike, part, typical, chosen.trials), flush=True)
+                print(row(rng, differ, alike, part, typical, chosen.processes, chosen.trials), flush=True)
 
 
 if __name__ == "__main__":

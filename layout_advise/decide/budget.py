@@ -15,7 +15,7 @@ from layout_advise.decide.policy import DECIDE
 from layout_advise.measure.behind import cut_by_faster
 from layout_advise.measure.measured import Doubt, Measured, saved
 from layout_advise.measure.mode import Mode, is_apart
-from layout_advise.mockup.timing.ratios import greatest, identity_of, over_unchanged, places_of
+from layout_advise.mockup.timing.ratios import greatest, identity_of, over_all_places, places_of
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
     IDENTITY,
@@ -218,7 +218,7 @@ def _vectors(one: Measured, form: _Form, timings: Timings, mode: Mode) -> list[D
     The product of both ratios would carry the doubts of each; it stands where the two were in no process together."""
     if one.counted is None:
         return []
-    over = over_unchanged(timings, places_of(timings, form.unchanged), places_of(timings, one.name), mode)
+    over = over_all_places(timings, places_of(timings, form.unchanged), places_of(timings, one.name), mode)
     longer = form.slows if over is None else over.median / one.counted.median
     hi = one.counted.hi * form.slows if over is None else max(one.counted.hi, saved(over.hi, longer))
     middle = one.counted.median * form.slows if over is None else max(one.counted.median, saved(over.median, longer))
@@ -231,7 +231,7 @@ def _indices(one: Measured, timings: Timings, around: Circumstances) -> list[Dou
     types tell its memory apart, need not do so. What it would gain then is the gain over the unchanged layout that does as
     much."""
     alike = (reindexed_for(one.translated), IDENTITY_REINDEXED)  # in the same places, or in those of all candidates
-    over = next((r for v in alike if (r := timings.ratio(v, one.name, around.mode)) is not None), None)
+    over = next((r for v in alike if (r := over_all_places(timings, [v], [one.name], around.mode)) is not None), None)
     if one.counted is None or not one.translated or over is None or over.hi <= one.counted.hi:
         return []
     how = "against the unchanged layout in memory of its own, which is reached in the same way"

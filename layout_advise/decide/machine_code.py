@@ -16,7 +16,7 @@ from layout_advise.decide.live import but_for_program
 from layout_advise.decide.policy import DECIDE
 from layout_advise.decide.verdict import VerdictContext, reaching
 from layout_advise.measure.measured import Doubt, Measured
-from layout_advise.mockup.timing.ratios import over_unchanged, places_of, wherever
+from layout_advise.mockup.timing.ratios import over_all_places, places_of
 from layout_advise.mockup.timing.statistics import Ratio
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
@@ -56,8 +56,8 @@ def may_tell(one: Measured) -> bool:
 def _measured(one: Measured, code: Timings, around: Circumstances) -> Measured | None:
     name, mode = machine_code(one.layout), around.mode
     mine, doubled = places_of(code, name), places_of(code, machine_code_twice(one.layout))
-    gains = [wherever(code, [ORIGINAL], mine, mode), over_unchanged(code, places_of(code, MACHINE_CODE), mine, mode)]
-    longer, known = wherever(code, doubled, mine, mode), [r for r in gains if r is not None]
+    gains = [over_all_places(code, over, mine, mode) for over in ([ORIGINAL], places_of(code, MACHINE_CODE))]
+    longer, known = over_all_places(code, doubled, mine, mode), [r for r in gains if r is not None]
     if len(known) < len(gains) or longer is None:
         return None
     least = Ratio(
@@ -71,7 +71,7 @@ def _measured(one: Measured, code: Timings, around: Circumstances) -> Measured |
         f"what making addresses takes: done twice, {max(0.0, longer.median - 1):.0%} more; {least.restores} processes"
     )
     hi, middle = _without(least.hi, longer.hi), _without(least.median, longer.median)
-    moved = over_unchanged(code, places_of(code, machine_code_moved(one.structures)), mine, mode)
+    moved = over_all_places(code, places_of(code, machine_code_moved(one.structures)), mine, mode)
     if moved is not None and moved.hi > hi:
         how = f"{how}; against the unchanged layout whose addresses are made in the same way"
         hi, middle = moved.hi, max(middle, moved.median)

@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
-
-from scipy.special import stdtrit
+from statistics import fmean
 
 from layout_advise.mockup.timing.policy import TIMING
-from layout_advise.mockup.timing.statistics import Ratio
+from layout_advise.mockup.timing.statistics import Ratio, greatest_mean, mean_at_most
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import (
     CONTROLS,
@@ -44,14 +42,14 @@ class Ratios:
 def summarise(timings: Timings, name: Variant) -> Ratios | None:
     """All ratios of one variant; None when it was never timed. Where it and the identity were timed with their code at
     several places, the middle is that of the mean times, and intervals hold what comes out at any place; but over the
-    identity no more than the layout gains over all of them (:func:`over_unchanged`)."""
+    identity no more than the layout gains over all of them (:func:`over_all_places`)."""
     places = [name] if name in CONTROLS else places_of(timings, name)
     own = identity_of(timings, name)
     unchanged = places_of(timings, own) if len(places) > 1 else [own]
-    steady, over = wherever(timings, [ORIGINAL], places, "steady"), over_unchanged(timings, unchanged, places, "steady")
+    steady, over = wherever(timings, [ORIGINAL], places, "steady"), over_all_places(timings, unchanged, places, "steady")
     if steady is None or over is None:
         return None
-    cold, over_cold = wherever(timings, [ORIGINAL], places, "cold"), over_unchanged(timings, unchanged, places, "cold")
+    cold, over_cold = wherever(timings, [ORIGINAL], places, "cold"), over_all_places(timings, unchanged, places, "cold")
     return Ratios(steady, over, cold, over_cold)
 
 
@@ -82,21 +80,42 @@ def wherever(timings: Timings, over: Sequence[Variant], under: Sequence[Variant]
     return Ratio(middle, min(r.lo for r in found), max(r.hi for r in found), max(r.restores for r in found))
 
 
-def over_unchanged(timings: Timings, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> Ratio | None:
-    """Time of the unchanged layout over that of a candidate at any of their places (:func:`wherever`), with an upper end no
-    higher than the gain over all places is with 95 %: what one build gains at a lucky place over another at an unlucky one
-    is no layout's doing, and nobody can choose it (``docs/decisions/0126``). Each place gives a gain, of both builds moved
-    as far; their mean has the error of so few (Student's t)."""
-    hull, own = wherever(timings, over, under, mode), timings.ratio(over[0], under[0], mode)
+def over_all_places(timings: Timings, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> Ratio | None:
+    """Time of one build over another's at any of their places (:func:`wherever`), with an upper end no higher than the gain
+    over all places is with 95 %: what one build gains at a lucky place over another at an unlucky one is no layout's doing,
+    and nobody can choose it (``docs/decisions/0126``). It is that of the gains in each process, of both builds moved as far
+    (``docs/decisions/0153``)."""
+    hull = wherever(timings, over, under, mode)
+    if hull is None:
+        return None
+    ends = (_over_sure_places(timings, over, under, mode), greatest_mean(_in_each(timings, over, under, mode)))
+    return replace(hull, hi=max(hull.median, min([hull.hi, *(end for end in ends if end is not None)])))
+
+
+def _over_sure_places(timings: Timings, over: Sequence[Variant], under: Sequence[Variant], mode: Mode) -> float | None:
+    """The upper end at the own place with what the gains at the others differ, where enough processes timed both there, and
+    each at three places or more. Their mean has the error of so few (Student's t)."""
+    own = timings.ratio(over[0], under[0], mode)
     above, below = timings.at_places(over, mode), timings.at_places(under, mode)
-    if hull is None or own is None or above is None or below is None or not (above.sure and below.sure) or len(over) < 3:
-        return hull
+    if own is None or above is None or below is None or not (above.sure and below.sure) or len(over) < 3:
+        return None
     if not len(over) == len(above.factors) == len(under) == len(below.factors):
-        return hull
+        return None
     each = [math.log(a / b) for a, b in zip(above.factors, below.factors, strict=True)]
-    error = float(stdtrit(len(each) - 1, 0.975)) * stdev(each) / math.sqrt(len(each))
-    most = own.hi * math.exp(fmean(each) + error)
-    return replace(hull, hi=max(hull.median, min(hull.hi, most)))
+    return own.hi * mean_at_most(each)
+
+
+def _in_each(
+    timings: Timings, over: Sequence[Variant], under: Sequence[Variant], mode: Mode
+) -> dict[tuple[int, int], float]:
+    """By place and process the gain of both builds moved as far; one place is held against each of the other."""
+    places = zip(over if len(over) > 1 else [*over] * len(under), under, strict=False)
+    return {
+        (place, process): a / b
+        for place, pair in enumerate(places)
+        for process, (a, b) in enumerate(zip(*(timings.processes(one, mode) for one in pair), strict=True))
+        if a and b
+    }
 
 
 _OWN = {"simd": IDENTITY_SIMD, "lanes": IDENTITY_RESTRICT, "restrict": IDENTITY_RESTRICT}

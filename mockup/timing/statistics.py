@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from layout_advise.mockup.timing.policy import TIMING
 
@@ -83,6 +86,31 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
         return np.asarray(np.median(times[0], axis=axis))
 
     return Ratio(median, *_interval((ratios,), statistic, median, paired=True), len(ratios))
+
+
+def greatest_mean(gains: Mapping[tuple[int, int], float]) -> float | None:
+    """The greatest mean gain that ``gains``, by place of the code and process, agree with: Student's t, 97.5 %, with each
+    place, each process, or each gain as one observation, whichever leaves most (``docs/decisions/0153``). None of fewer than
+    :attr:`TimingPolicy.fewest_pairs` gains, or three processes, or of two places, of which nothing follows for others."""
+    by_place, by_process = (_groups(gains, part) for part in (0, 1))
+    if len(gains) < TIMING.fewest_pairs or len(by_process) < 3 or len(by_place) == 2:
+        return None
+    ways = [by_process, [[gain] for gain in gains.values()], *([by_place] if len(by_place) > 1 else [])]
+    return max(mean_at_most([fmean(map(math.log, one)) for one in way]) for way in ways)
+
+
+def _groups(gains: Mapping[tuple[int, int], float], part: int) -> list[list[float]]:
+    """The gains that have one part of their key in common."""
+    found: dict[int, list[float]] = {}
+    for key, gain in gains.items():
+        found.setdefault(key[part], []).append(gain)
+    return list(found.values())
+
+
+def mean_at_most(logs: Sequence[float]) -> float:
+    """The upper end of the mean of gains, of which ``logs`` are the logarithms: Student's t, 97.5 %; of two or more."""
+    error = float(stdtrit(len(logs) - 1, 0.975)) * stdev(logs) / math.sqrt(len(logs))
+    return math.exp(fmean(logs) + error)
 
 
 def nearer(one: Ratio, other: Ratio) -> Ratio:

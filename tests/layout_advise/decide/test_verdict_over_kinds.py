@@ -72,7 +72,7 @@ def test_a_kind_that_loses_stops_the_change(monkeypatch: pytest.MonkeyPatch) -> 
     assert decision.again is None
 
 
-@pytest.mark.parametrize(("gain", "processes"), [(1.049, {14, 28}), (2.0, {7})])
+@pytest.mark.parametrize(("gain", "processes"), [(1.0499, {14, 28}), (2.0, {7})])
 def test_all_kinds_are_timed_in_further_processes_while_noise_leaves_them_open(
     monkeypatch: pytest.MonkeyPatch, gain: float, processes: set[int]
 ) -> None:

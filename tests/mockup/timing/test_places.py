@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from statistics import fmean, stdev
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
 from layout_advise.mockup.timing.places import ALONE, at_places, in_pairs
 from layout_advise.mockup.timing.policy import TIMING
 from layout_advise.mockup.timing.ratios import gain, places_of, summarise
+from layout_advise.mockup.timing.statistics import greatest_mean
 from layout_advise.mockup.timing.timings import Timings
 from layout_advise.mockup.timing.variants import IDENTITY, ORIGINAL, Variant
 
@@ -141,3 +144,44 @@ def test_intervals_over_places_hold_the_truth_and_one_slow_process_does_not_wide
         narrower.append((found.hi / found.lo) / (max(r.hi for r in each) / min(r.lo for r in each)))
     assert np.mean(inside) >= 0.95
     assert np.median(narrower) < 0.85
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), times), max_size=30))
+def test_the_greatest_mean_is_students(drawn: list[tuple[int, int, float]]) -> None:
+    """By place, by process and by single gain as scipy has it; and of few processes, or of two places, nothing is told."""
+    gains = {(place, process): gain for place, process, gain in drawn}
+    places, processes = ({key[k] for key in gains} for k in (0, 1))
+    found = greatest_mean(gains)
+    if len(gains) < TIMING.fewest_pairs or len(processes) < 3 or len(places) == 2:
+        assert found is None
+        return
+    logs = {key: math.log(gain) for key, gain in gains.items()}
+    ways = [list(logs.values()), [fmean(v for k, v in logs.items() if k[1] == one) for one in processes]]
+    ways += [[fmean(v for k, v in logs.items() if k[0] == one) for one in places]] if len(places) > 1 else []
+    ends = [student.ppf(0.975, len(way) - 1) * stdev(way) / math.sqrt(len(way)) + fmean(way) for way in ways]
+    assert found == pytest.approx(math.exp(max(ends)))
+
+
+@pytest.mark.parametrize("processes", [5, 9])
+def test_a_gain_in_each_process_ends_what_few_slowed_ones_leave_open(processes: int) -> None:
+    """Half of the processes slowed, each build by itself, as on a machine that others use; the layout gains nothing. All
+    pairs of places and processes left 1.4 and more."""
+    rng = np.random.default_rng(11)
+    ends, hulls = [], []
+    for _ in range(60):
+        takes = dict(zip((IDENTITY, *IDENTITY.elsewhere, C1, *C1.elsewhere), np.exp(rng.normal(0.0, 0.01, 8)), strict=True))
+        steady = []
+        for number in range(processes):
+            seen = [one for one in takes if not one.placement or one.placement == number % 3 + 1]
+            off = np.where(rng.random(len(seen) + 1) < 0.5, rng.uniform(1.0, 1.6, len(seen) + 1), 1.0)
+            off *= rng.normal(1.0, 0.01, len(off))
+            timed = {one: [float(takes[one] * o)] for one, o in zip(seen, off, strict=False)}
+            steady.append({ORIGINAL: [float(off[-1])], **timed})
+        timings = Timings(steady)
+        found = summarise(timings, C1)
+        assert found is not None
+        ends.append(found.steady_over_identity.hi)
+        each = [timings.ratio(a, b) for a in places_of(timings, IDENTITY) for b in places_of(timings, C1)]
+        hulls.append(max(r.hi for r in each if r is not None))
+    assert np.mean([end >= 1.0 for end in ends]) >= 0.95
+    assert np.median(ends) < 0.9 * np.median(hulls)
