@@ -4,21 +4,28 @@ A frame in which one address is computed at run time (a small array, a local who
 whole when it is lifted, and so does that of a loop, which is its function's. But registers that the compiler saved there
 are no data of the program: written in another layout, it would save others, and a compiler that finds them in memory saves
 its own beside them. Where the traced call reached a word by its fixed accesses alone it becomes a variable, or, where
-nothing writes it, a value that is loaded at the entry.
+nothing writes it, a value that is loaded at the entry. So do words that share bytes, one after the other
+(``docs/decisions/0154``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Literal
 
-from layout_advise.mockup.evidence.binding import Access, access_bytes, accesses, key_of
+import networkx as nx
+
+from layout_advise.mockup.evidence.binding import Access, Key, access_bytes, accesses, key_of
 from layout_advise.mockup.evidence.evidence import Evidence
-from layout_advise.mockup.evidence.streams import hull
+from layout_advise.mockup.evidence.streams import hull, meets
 from layout_advise.mockup.ir.effects import Gpr, Ty
+from layout_advise.mockup.ir.last_writers import Place, bytes_of, last_writers
 from layout_advise.mockup.ir.lifted import (
     Assign,
+    Imm,
     Item,
     Let,
     LetLinear,
@@ -27,6 +34,7 @@ from layout_advise.mockup.ir.lifted import (
     Linear,
     Load,
     Operand,
+    Origin,
     RuntimeCall,
     Store,
     Val,
@@ -45,12 +53,18 @@ FRAME: Literal["frame"] = "frame"
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A place of the frame: the ``accesses`` to it, all of the type ``ty``. ``outlives``: it is there before and after."""
+    """A place of the frame with the ``accesses`` to it. ``outlives``: it is there before and after; ``is_last``: what stands
+    there afterwards it has written."""
 
-    const: int
-    ty: Ty
+    place: Place
     accesses: tuple[Load | Store, ...]
     outlives: bool
+    is_last: bool
+
+    @property
+    def ty(self) -> Ty:
+        """The type of the variable: that of what is stored first, as the code has it."""
+        return next((one.ty for one in self.accesses if isinstance(one, Store)), _type_of(self.accesses[0]))
 
     @property
     def is_written(self) -> bool:
@@ -68,10 +82,8 @@ def frame_variables(lifted: Lifted, evidence: Evidence, unseen: Collection[int] 
     """
     rsp = next((live.value for live in lifted.live_ins if live.location == RSP and live.half is None), None)
     alone = not evidence.trace.threads and not any(isinstance(item, RuntimeCall) for item in everything(lifted.body))
-    words = tuple(_words(lifted, rsp, evidence)) if rsp is not None and alone else ()
-    if rsp is not None and words and (least := handed_from(lifted, rsp, unseen)) is not None:
-        words = tuple(word for word in words if word.const < least)
-    if rsp is None or not words:
+    words = tuple(_words(lifted, rsp, evidence, handed_from(lifted, rsp, unseen))) if rsp is not None and alone else ()
+    if not words:
         return lifted
 
     def pointers() -> Lifted | None:
@@ -82,43 +94,73 @@ def frame_variables(lifted: Lifted, evidence: Evidence, unseen: Collection[int] 
     return replace(made, with_pointers=pointers if lifted.with_pointers is not None else None)
 
 
-def _words(lifted: Lifted, rsp: Val, evidence: Evidence) -> Iterator[_Word]:
-    """The words that can be variables."""
+def _words(lifted: Lifted, rsp: Val, evidence: Evidence, least: int | None) -> Iterator[_Word]:
+    """The words that can be variables, of those below ``least`` from the stack pointer (None: all)."""
     is_loop = any(out.location == RIP for out in lifted.live_outs)
-    found: dict[int, list[Access]] = {}
+    found: dict[Place, list[Access]] = {}
     for one in accesses(lifted.body):
         if one.address.terms == ((rsp, 1),):
-            found.setdefault(signed(one.address.const), []).append(one)
-    ends = {const: max(map(access_bytes, some)) for const, some in found.items()}
-    keys = {(key_of(one), const) for const, some in found.items() for one in some}
+            found.setdefault((signed(one.address.const), access_bytes(one)), []).append(one)
+    starts = {(key_of(one), place[0] - one.part) for place, some in found.items() for one in some}
     elsewhere = {key_of(one) for one in accesses(lifted.body) if one.address.terms != ((rsp, 1),)}
-    several = elsewhere | {key for key, const in keys for other in found if (key, other) in keys and other != const}
-    for const, some in found.items():
-        plain = [one for one in some if isinstance(one, Load | Store) and not one.lanes and one.origin.pack is None]
-        types = {one.value.ty if isinstance(one, Load) else one.ty for one in plain}
-        apart = all(at + ends[at] <= const or const + ends[const] <= at for at in found if at != const)
-        own = {key_of(one) for one in some}
-        if len(plain) < len(some) or len(types) > 1 or not apart or own & several:
+    several = elsewhere | {key for key, number in Counter(key for key, _ in starts).items() if number > 1}
+    for places in _together(found):
+        if least is not None and max(bytes_of(place).stop for place in places) > least:
             continue
-        word = _Word(const, types.pop(), tuple(plain), is_loop or const + ends[const] > 0)
-        if (word.outlives or word.is_written) and _is_alone(own, ends[const], evidence):
-            yield word
+        plain = {
+            place: tuple(one for one in found[place] if isinstance(one, Load | Store) and not one.lanes) for place in places
+        }
+        own = {key_of(one) for place in places for one in found[place]}
+        whole = all(len(plain[place]) == len(found[place]) for place in places)
+        if whole and not own & several and _is_alone(plain, own, evidence):
+            yield from _apart(lifted, plain, is_loop)
 
 
-def _is_alone(own: set[tuple[int, int]], size: int, evidence: Evidence) -> bool:
-    """Returns whether the traced call reached one place by these references, and by no other one, which no layout moves."""
+def _type_of(access: Access) -> Ty:
+    return access.value.ty if isinstance(access, Load) else access.ty
+
+
+def _together(found: Mapping[Place, Sequence[Access]]) -> Iterator[list[Place]]:
+    """The places in groups: those that share bytes, or are parts of what one instruction loads or stores."""
+    graph: nx.Graph[Place | int | Key] = nx.Graph()
+    for place, some in found.items():
+        graph.add_edges_from((place, byte) for byte in bytes_of(place))
+        graph.add_edges_from((place, key_of(one)) for one in some)
+    for group in nx.connected_components(graph):
+        yield [place for place in sorted(found) if place in group]
+
+
+def _apart(lifted: Lifted, some: Mapping[Place, tuple[Load | Store, ...]], is_loop: bool) -> list[_Word]:
+    """The words of places that share bytes, in an order in which those that are there afterwards can be stored; none where a
+    load may read what another place wrote, or it is not known which of them wrote last what stands there afterwards."""
+    seen = last_writers(lifted.body, {one.uid: place for place, those in some.items() for one in those})
+    last, found = set(seen.at_end.values()), []
+    for place in sorted(some, key=lambda one: -len(bytes_of(one))):
+        outlives = is_loop or bytes_of(place).stop > 0
+        found.append(_Word(place, some[place], outlives, place in last))
+    never = any(not (word.outlives or word.is_written) for word in found)
+    stored = {byte: word.place for word in found if word.outlives and word.is_last for byte in bytes_of(word.place)}
+    lost = any(stored[byte] != seen.at_end.get(byte) for byte in stored) or (None in last and any(w.outlives for w in found))
+    return [] if seen.mixed or never or lost else found
+
+
+def _is_alone(some: Mapping[Place, Sequence[Load | Store]], own: Collection[Key], evidence: Evidence) -> bool:
+    """Returns whether the traced call reached places by their own references, and by no other one, which no layout moves."""
     streams = evidence.binding.streams
-    hulls = {hull(streams[key]) for key in own if key in streams}
-    if len(hulls) != 1 or any(evidence.binding.reached_by(key) != ("",) and key in streams for key in own):
+    traced = {(place[0] - one.part, key_of(one)) for place, those in some.items() for one in those if key_of(one) in streams}
+    starts = {hull(streams[key])[0] - distance for distance, key in traced}
+    if len(starts) != 1 or any(len(set(hull(streams[key]))) > 1 for _, key in traced):
         return False
-    ((low, high),) = hulls
-    if low != high:
+    if any(evidence.binding.reached_by(key) != ("",) for _, key in traced):
         return False
+    (start,) = starts
+    ranges = tuple(range(start + place[0], start + bytes_of(place).stop) for place in some)
+    begin, end = min(r.start for r in ranges), max(r.stop for r in ranges)
     for key, reference in evidence.binding.reference_of.items():
         if key in own or key not in streams or evidence.binding.pooled(key):
             continue
         first, last = hull(streams[key])
-        if first < low + size and last + reference.bytes > low:
+        if first < end and last + reference.bytes > begin and any(meets(streams[key], reference.bytes, ranges)):
             return False
     return True
 
@@ -129,10 +171,10 @@ class _Rewriter:
     def __init__(self, lifted: Lifted, words: Sequence[_Word]) -> None:
         self.lifted, self.words = lifted, words
         self.word_of = {one.uid: word for word in words for one in word.accesses}
-        number = first_free_number(lifted)
-        self.first = {word: Val(number + 2 * k, word.ty) for k, word in enumerate(words)}
+        self.numbers = count(first_free_number(lifted))
+        self.first = {word: Val(next(self.numbers), word.ty) for word in words}
         """Values at the entry."""
-        self.variables = {word: Var(number + 2 * k + 1, word.ty) for k, word in enumerate(words)}
+        self.variables = {word: Var(next(self.numbers), word.ty) for word in words}
         self.groups = max((i.group for i in everything(lifted.body) if isinstance(i, Assign)), default=0)
 
     def run(self) -> Lifted:
@@ -143,10 +185,11 @@ class _Rewriter:
         for word in self.words:
             begin += [self._loaded(word)] if word.outlives else []
             if not word.is_written:
-                known |= {one.value: self.first[word] for one in word.accesses if isinstance(one, Load)}
+                same = (one for one in word.accesses if isinstance(one, Load) and one.value.ty == word.ty)
+                known |= {one.value: self.first[word] for one in same}
             elif word.outlives:
                 begin.append(self._assigned(word, self.first[word]))
-                end.append(self._stored(word))
+                end += [self._stored(word)] if word.is_last else []
         body = substituted(self._items(self.lifted.body), known)
         outs = tuple(replace(out, operand=known.get(out.operand, out.operand)) for out in self.lifted.live_outs)
         gone = sorted({key_of(one) for word in self.words for one in word.accesses})
@@ -160,9 +203,9 @@ class _Rewriter:
             if isinstance(item, LiftedLoop):
                 found.append(replace(item, body=self._items(item.body)))
             elif isinstance(item, Store) and word is not None:
-                found.append(self._assigned(word, item.stored))
+                found += self._given(word, item)
             elif isinstance(item, Load) and word is not None:
-                found += [self._copied(item, word)] if word.is_written else []
+                found += [self._copied(item, word)] if word.is_written or item.value.ty != word.ty else []
             else:
                 found.append(item)
         return tuple(found)
@@ -171,19 +214,33 @@ class _Rewriter:
         self.groups += 1
         return Assign(self.variables[word], operand, self.groups)
 
+    def _given(self, word: _Word, store: Store) -> list[Item]:
+        """The variable's new value, with the same bits where it has another type."""
+        if isinstance(store.stored, Imm):
+            return [self._assigned(word, replace(store.stored, ty=word.ty))]
+        if store.ty == word.ty:
+            return [self._assigned(word, store.stored)]
+        value = Val(next(self.numbers), word.ty)
+        return [Let(value, "bitcast", (store.stored,), _apart_from_pack(store.origin)), self._assigned(word, value)]
+
     def _copied(self, load: Load, word: _Word) -> Item:
-        """A copy of the variable, where the word was loaded."""
-        variable = self.variables[word]
-        if word.ty == "i64":
-            return LetLinear(load.value, Linear(0, ((variable, 1),)), load.origin)
-        return Let(load.value, "bitcast", (variable,), load.origin)
+        """A copy of the variable, or of the value at the entry, where the word was loaded."""
+        variable = self.variables[word] if word.is_written else self.first[word]
+        if word.ty == load.value.ty == "i64":
+            return LetLinear(load.value, Linear(0, ((variable, 1),)), _apart_from_pack(load.origin))
+        return Let(load.value, "bitcast", (variable,), _apart_from_pack(load.origin))
 
     def _loaded(self, word: _Word) -> Load:
         """The word at the entry, which is of no reference."""
         one = word.accesses[0]
-        return Load(self.first[word], one.address, one.origin, one.operand, one.part, lanes=(None,))
+        return Load(self.first[word], one.address, _apart_from_pack(one.origin), one.operand, one.part, lanes=(None,))
 
     def _stored(self, word: _Word) -> Store:
         one = next(one for one in word.accesses if isinstance(one, Store))
         stored = self.variables[word]
-        return Store(word.ty, one.address, stored, one.origin, one.operand, one.part, lanes=(None,))
+        return Store(word.ty, one.address, stored, _apart_from_pack(one.origin), one.operand, one.part, lanes=(None,))
+
+
+def _apart_from_pack(origin: Origin) -> Origin:
+    """The origin of a lane that is no part of its packed instruction any more."""
+    return replace(origin, pack=None, lane=0, width=0)
