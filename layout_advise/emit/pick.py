@@ -59,10 +59,9 @@ def _chosen(hotspot: HotspotReport, wanted: str | None) -> CandidateReport | Non
 
 def _layouts(run: Path, candidate: CandidateReport) -> tuple[Relayout, ...]:
     """Those in the list of the region that has this candidate."""
-    plain = candidate.id.removesuffix(f"-{candidate.variant}")
     for file in sorted((run / REGIONS).glob("*/candidates.json")) if run.is_dir() else ():
         for one in _listed(file):
-            if one.id == plain and tuple(map(_structure_of, one.relayouts)) == candidate.structures:
+            if one.id == candidate.layout_id and tuple(map(_structure_of, one.relayouts)) == candidate.structures:
                 return _stored(_built(layout, candidate.id) for layout in one.relayouts)
     raise RunDirError(
         f"no index maps of {candidate.id} in {run}", "its candidates.json is missing", "give a folder that `trace` wrote"

@@ -281,6 +281,11 @@ class CandidateReport(msgspec.Struct, frozen=True):
     """Declarations, allocations and accesses as a diff against today's: lines that begin with ``-``, ``+`` or a blank."""
 
     @property
+    def layout_id(self) -> str:
+        """``c3`` of ``c3-restrict``: the id without the form of the loop."""
+        return self.id.removesuffix(f"-{self.variant}")
+
+    @property
     def predicted(self) -> Interval | None:
         """The gain with every doubt in it, the hull of the error budget; None where it was not measured."""
         if self.speedup is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from layout_advise.errors import SourceError, UsageError
@@ -43,13 +43,14 @@ class WantedRecord:
 @dataclass(frozen=True, slots=True)
 class WantedLayout:
     """A candidate of a report, as what is to be done to records and arrays. ``note`` says why it is not the advised one, or
-    is empty."""
+    is empty; ``instead`` says so in half a sentence."""
 
     hotspot: HotspotReport
     candidate: CandidateReport
     records: tuple[WantedRecord, ...]
     note: str = ""
     arrays: tuple[WantedArray | WantedStart, ...] = ()
+    instead: str = ""
 
 
 def wanted(report: Report, candidate: str | None, refused: Mapping[str, str] = MappingProxyType({})) -> WantedLayout:
@@ -77,7 +78,7 @@ def chosen(
         one = by_id.get(candidate)
         return None if one is None else _wanted(hotspot, one)
     advised = by_id.get(hotspot.verdict.candidate or "")
-    note = ""
+    why = ""
     if advised is not None:
         why = refused.get(advised.id, "")
         try:
@@ -85,17 +86,24 @@ def chosen(
                 return _wanted(hotspot, advised)
         except SourceError as error:
             why = error.why
-        note = f"the advised {advised.id} cannot be written ({why}); of those that can be, this one surely gains most"
     # what it takes to find a block is not in what a mock-up with loops over blocks was measured to gain
     whole = [one for one in hotspot.candidates if one.block is None]
     measured = [one for one in whole if one.evidence in ("live", "verified") and one.speedup is not None]
-    for one in sorted(measured, key=lambda c: -c.speedup.lo if c.speedup else 0.0):
-        if one.speedup is None or one.speedup.lo <= 1.0:
-            return None
-        if one.id in refused:
-            continue
+    gaining = [one for one in measured if one.speedup is not None and one.speedup.lo > 1.0 and one.id not in refused]
+
+    def of_advised(one: CandidateReport) -> bool:
+        return advised is not None and one.layout_id == advised.layout_id
+
+    # the advised layout with its loop as it is before others: the reader was told of it
+    for one in sorted(gaining, key=lambda one: (not of_advised(one), -one.speedup.lo if one.speedup else 0.0)):
+        note, instead = "no candidate is advised; this one surely gains most", ""
+        if advised is not None and of_advised(one):
+            note = f"the layout of {advised.id}, with the loop as it is ({why})"
+        elif advised is not None:
+            note = f"the advised {advised.id} cannot be written ({why}); of those that can be, this one surely gains most"
+            instead = f"not {advised.id}, as {why}"
         try:
-            return _wanted(hotspot, one, note or "no candidate is advised; this one surely gains most")
+            return replace(_wanted(hotspot, one, note), instead=instead)
         except SourceError:
             continue
     return None

@@ -61,7 +61,7 @@ def speedup_file(hotspot: HotspotReport, kind: Kind) -> bytes:
         axes.axvline(1.0, color=INK, lw=1)
         for position, candidate in enumerate(rows):
             _speedup_row(axes, position, candidate, GAIN if candidate.id == hotspot.verdict.candidate else PLAIN)
-        axes.set_yticks(range(len(rows)), [f"{tables.base_id(one)}  {_label(one)}" for one in rows])
+        axes.set_yticks(range(len(rows)), [f"{one.layout_id}  {_label(one)}" for one in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlabel("times as fast as the original")
         return _drawn(figure, axes, kind)

@@ -175,7 +175,6 @@ FILTERS: dict[str, Callable[..., object]] = {
     "user_place": structure_words.user_place,
     "conversion_place": structure_words.conversion_place,
     "shared_lines": structure_words.shared_lines,
-    "base_id": tables.base_id,
     "kind": hotspot_words.kind,
     "live": live_words.lines,
     "kept_calls": hotspot_words.kept_calls,

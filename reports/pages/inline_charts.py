@@ -54,7 +54,7 @@ def speedup_chart(hotspot: HotspotReport) -> Markup:
         assert gain is not None
         kind = "gain" if one.id == hotspot.verdict.candidate else "plain"
         least, most = min(_ends(one)), max(_ends(one))
-        label = f"{tables.base_id(one)}  {_label(one)}"
+        label = f"{one.layout_id}  {_label(one)}"
         parts.append(text_at(LEFT - 12, y + 4, label, "end"))
         parts.append(f'<path class="{kind} thin" d="M{at(least)} {y}H{at(most)}"/>')
         parts.append(f'<path class="{kind} thick" d="M{at(gain.lo)} {y}H{at(gain.hi)}"/>')

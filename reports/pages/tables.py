@@ -21,16 +21,11 @@ class Layout:
     same: tuple[str, ...] = ()
 
 
-def base_id(candidate: CandidateReport) -> str:
-    """``c3`` of ``c3-restrict``."""
-    return candidate.id.removesuffix(f"-{candidate.variant}")
-
-
 def layouts(hotspot: HotspotReport) -> list[Layout]:
     """The layouts in the order of :func:`ranked`, one entry for all variants of a layout."""
     found: dict[str, list[CandidateReport]] = {}
     for candidate in ranked(hotspot):
-        found.setdefault(base_id(candidate), []).append(candidate)
+        found.setdefault(candidate.layout_id, []).append(candidate)
     return [_folded(name, variants) for name, variants in found.items()]
 
 
@@ -66,7 +61,7 @@ def ablation(hotspot: HotspotReport) -> list[tuple[str, str, str]]:
     if found is None:
         return []
     candidate = next((c for c in hotspot.candidates if c.id == found.candidate), None)
-    name = f"{base_id(candidate)} {families(candidate)}" if candidate else found.candidate
+    name = f"{candidate.layout_id} {families(candidate)}" if candidate else found.candidate
     return [
         ("as it is", interval(found.neither), interval(found.simd)),
         (name, interval(found.layout), interval(found.both)),
@@ -107,7 +102,7 @@ def _by_form(hotspot: HotspotReport) -> list[tuple[str, str, str]]:
     forms: dict[str, dict[str, Interval]] = {}
     for candidate in ranked(hotspot):
         if candidate.speedup is not None:
-            forms.setdefault(base_id(candidate), {})[candidate.variant] = candidate.speedup
+            forms.setdefault(candidate.layout_id, {})[candidate.variant] = candidate.speedup
     for layout in layouts(hotspot):
         found = forms.get(layout.id, {})
         if {"lanes", "simd"} <= set(found):

@@ -48,7 +48,8 @@ class FirstScreen:
 @dataclass(frozen=True, slots=True)
 class ApplyCommand:
     """The shell's ``command``, and what it writes: ``layout`` is ``it`` for what is advised, maybe with the loop as it is,
-    else the layout's name. Its gain stands there where that is not more than what is claimed: it was measured once."""
+    else the layout's name, and why it is another one. Its gain stands there where that is not more than what is claimed: it
+    was measured once."""
 
     command: str
     layout: str
@@ -79,16 +80,12 @@ def apply_command(hotspot: HotspotReport, run: str = RUN) -> ApplyCommand | None
     patch = f"{run.removesuffix('.layout')}.patch"
     own = candidate.speedup
     gain = factor(own.median) if own is not None and own.median <= (hotspot.verdict.gain or 0.0) else ""
-    layout = "it" if it else hotspot_words.layout_name(candidate) + (f", {gain}" if gain else "")
-    if not it and advised is not None and _layout_id(candidate) == _layout_id(advised):
+    other = ", ".join(filter(None, (hotspot_words.layout_name(candidate), gain, found.instead)))
+    layout = "it" if it else other
+    if not it and advised is not None and candidate.layout_id == advised.layout_id:
         form = ", not for SIMD" if advised.variant in ("simd", "lanes") else ""
         layout = f"it (the loop as it is{form}{f'; {gain}' if gain else ''})"
     return ApplyCommand(shlex.join(("layout-advise", "apply", run, *named, "-o", patch, "--build", "make")), layout)
-
-
-def _layout_id(candidate: CandidateReport) -> str:
-    """``c5`` of ``c5-simd``: the id without the form of the loop."""
-    return candidate.id.removesuffix(f"-{candidate.variant}")
 
 
 def views_command(hotspot: HotspotReport, run: str = RUN) -> str | None:
@@ -111,7 +108,7 @@ def _evidence(report: Report, hotspot: HotspotReport, advised: CandidateReport |
         good = advised.evidence in ("live", "verified", "close")
         yield Mark("✓" if good else "!", advised.evidence, good)
     elif tried:
-        many = len({_layout_id(c) for c in tried})
+        many = len({c.layout_id for c in tried})
         yield Mark("✓", f"{many} layout{'s' if many > 1 else ''} measured", True)
     else:
         yield Mark("!", "not measured", False)

@@ -127,7 +127,7 @@ def _keep(hotspot: HotspotReport) -> str:
     best = candidate_of(hotspot, verdict.about)
     if best is None or verdict.interval is None:
         return ""
-    tried = len({c.id.removesuffix(f"-{c.variant}") for c in hotspot.candidates if c.speedup is not None})
+    tried = len({c.layout_id for c in hotspot.candidates if c.speedup is not None})
     others = f"the best of {tried} other layouts" if tried > 1 else "the other layout"
     rest = f"as it is: {others} runs {_of(hotspot)} at most {factor(verdict.interval.hi)} as fast."
     return f"Keep {data_names(hotspot, best, MOST_WORDS - len(rest.split()) - 1)} {rest}"

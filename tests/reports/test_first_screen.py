@@ -99,19 +99,24 @@ def test_what_can_be_written_into_source_names_the_command() -> None:
     assert "layout-advise apply" not in html.render(keep)
 
 
+BLOCKS = "its blocks are of one member each"
+
+
 def test_what_cannot_be_written_offers_the_best_that_can() -> None:
     verdict = Verdict("change", "c1", 3.61, "measured-gain", "")
     blocks = msgspec.structs.replace(WRITABLE, block=8, families=("aosoa",))
     other = msgspec.structs.replace(WRITABLE, id="c2", speedup=Interval(3.0, 2.9, 3.1, 9))
     (hotspot,) = told(verdict, blocks, other).hotspots
     command = "layout-advise apply RUN --candidate c2 -o RUN.patch --build make"
-    assert apply_command(hotspot) == ApplyCommand(command, "c2 (SoA, compact), 3.0×")
+    assert apply_command(hotspot) == ApplyCommand(command, f"c2 (SoA, compact), 3.0×, not c1, as {BLOCKS}")
     assert apply_command(told(verdict, blocks).hotspots[0]) is None
     unrolled = msgspec.structs.replace(WRITABLE, id="c2-simd", variant="simd")
     simd = told(msgspec.structs.replace(verdict, candidate="c2-simd"), unrolled, other).hotspots[0]
     assert apply_command(simd) == ApplyCommand(command, "it (the loop as it is, not for SIMD; 3.0×)")
     lucky = msgspec.structs.replace(other, speedup=Interval(5.0, 4.9, 5.1, 9))
-    assert apply_command(told(verdict, blocks, lucky).hotspots[0]) == ApplyCommand(command, "c2 (SoA, compact)")
+    assert apply_command(told(verdict, blocks, lucky).hotspots[0]) == ApplyCommand(
+        command, f"c2 (SoA, compact), not c1, as {BLOCKS}"
+    )
 
 
 def test_keep_tells_the_best_that_others_reached() -> None:

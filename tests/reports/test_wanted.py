@@ -8,7 +8,7 @@ import pytest
 from layout_advise.errors import SourceError
 from layout_advise.reports.model.candidate import CandidateReport, Interval, PartReport
 from layout_advise.reports.model.contract import Report
-from layout_advise.reports.model.wanted import WantedRecord, shown_record, wanted
+from layout_advise.reports.model.wanted import WantedRecord, chosen, shown_record, wanted
 from layout_advise.reports.model.wanted_arrays import WantedArray, WantedStart, shown_array
 from tests.support.sample_report import candidate, report
 
@@ -90,6 +90,18 @@ def test_the_best_one_that_can_be_written() -> None:
     found = wanted(with_candidates(apart, slow, quick, blocks), None)
     assert found.candidate.id == "c3"
     assert found.note.startswith("the advised c1 cannot be written (elements stored by class cannot be written yet)")
+
+
+def test_the_advised_layout_with_its_loop_as_it_is_comes_first() -> None:
+    """The first screen advised a structure of arrays, and named the command for a split one."""
+    fast, plain = split(1, Interval(8.0, 7.9, 8.1, 9), ("x",), id="c1-simd", variant="simd"), split(1, GAIN, ("x",))
+    (hotspot,) = with_candidates(fast, plain, split(2, Interval(6.0, 5.9, 6.1, 9), ("y",))).hotspots
+    verdict = msgspec.structs.replace(hotspot.verdict, candidate="c1-simd")
+    found = chosen(msgspec.structs.replace(hotspot, verdict=verdict))
+    assert found is not None
+    assert found.candidate.id == "c1"
+    assert found.note.startswith("the layout of c1-simd, with the loop as it is (its gain needs loops in another form")
+    assert not found.instead
 
 
 def in_blocks(*maps: str, **changes: object) -> CandidateReport:
